@@ -47,8 +47,8 @@ from dfcrp.runs.folder import (
 from dfcrp.runs.lock import LostClaimError, locked, taken_over
 from dfcrp.runs.parts import NothingDrawnError, Parts, Watch, experts_by_place
 from dfcrp.runs.store import STORE, DrawStore, MemoryStore, anything_drawn
+from dfcrp.sampling.problem import problem_of
 from dfcrp.sampling.runner import TimeLimit
-from dfcrp.sampling.setup import problem_of
 from dfcrp.settings.config import AnyConfig, Config, Requested, read_settings, resolve, with_run
 from dfcrp.settings.keywords import FitSettings, expanded, refuse_unknown
 from dfcrp.summaries.consensus import PAPER_EDGES, choose_edges

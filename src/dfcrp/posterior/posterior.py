@@ -47,6 +47,7 @@ from dfcrp.summaries.experts import ExpertSummary, expert_frame
 from dfcrp.summaries.fit import ModelFit
 from dfcrp.summaries.membership import Membership
 from dfcrp.summaries.point_partition import PointPartition
+from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     import pandas
@@ -223,7 +224,7 @@ class Posterior:
         return self._answers.n_clusters(self)
 
     @once
-    def tolerances(self) -> dict[str, Any] | None:
+    def tolerances(self) -> Json | None:
         """How far apart markings of one object lie, if that was learned.
 
         Not from one expert's list alone, in which no two markings are of one object.
@@ -405,11 +406,11 @@ class Posterior:
         return tables.catalogue_frame(self, self._answers.catalogue(self))
 
     @once
-    def catalogue_columns(self) -> dict[str, Any]:
+    def catalogue_columns(self) -> dict[str, Array]:
         """The catalogue of one image, with clusters named after their first item here."""
         return tables.catalogue_columns(self)
 
-    def names(self, labels: NDArray[Any]) -> NDArray[np.int64]:
+    def names(self, labels: Array) -> NDArray[np.int64]:
         """What clusters are called in the tables: the row of their first marking.
 
         Negative numbers, which stand for something else, stay as they are.
@@ -438,7 +439,7 @@ class Posterior:
 
     @once
     def n_doubles(self) -> int:
-        """Number of suspected doubles, each counted once; none where no rule forbids them."""
+        """Number of possible duplicates, each counted once; none where no rule forbids them."""
         if not self.prior.one_per_expert:
             return 0
         return int(self.suspected_doubles()["marking"].nunique())
@@ -500,7 +501,7 @@ class Posterior:
         words = {**self.likelihood.quantity_words(stored), **self.prior.words}
         return {"α": "α, concentration: larger means more clusters", **columns.in_words(words)}
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Json:
         """The content of summary.json."""
         return tables.summary(self)
 
@@ -534,7 +535,7 @@ class Posterior:
 
         return explain(*self._answers.image_with(self, find_item(self.items, item)))
 
-    def predict(self, new: Any, experts: Any = None) -> dict[str, NDArray[Any]]:
+    def predict(self, new: Any, experts: Any = None) -> dict[str, Array]:
         """Which cluster new items belong to, and how probable that is.
 
         Parameters

@@ -41,6 +41,7 @@ from dfcrp.settings.config import (
     to_toml,
 )
 from dfcrp.settings.values import build
+from dfcrp.values import Array, Json, as_json
 
 if TYPE_CHECKING:
     import pandas
@@ -156,7 +157,7 @@ def write_markings(path: Path, markings: Items) -> None:
     write_text(path.parent, path.name, text.getvalue())
 
 
-def _words(values: NDArray[Any]) -> list[str]:
+def _words(values: Array) -> list[str]:
     """What items say, as text; empty where they say nothing."""
     if values.dtype.kind == "U":
         return [str(value) for value in values]
@@ -179,7 +180,7 @@ def read_markings_back(folder: Path, config: Config) -> Items:
         raise RunFolderError(f"{folder / PROVENANCE}: damaged: {error}") from None
 
 
-def _site(fields: dict[str, Any]) -> Site:
+def _site(fields: Json) -> Site:
     """Where the items lie, as it was written; a value of another type is an error."""
     boundary = Site.from_fields({"boundary": fields.get("boundary", ())}).boundary
     if not all(np.isfinite(ring.points).all() for ring in boundary):
@@ -200,7 +201,7 @@ def _read_items(folder: Path, kind: str) -> Items:
             header, *rows = csv.reader(stream)
         cells = list(zip(*rows, strict=True))
         before = header.index("id")
-        columns: dict[str, Any] = dict(zip(header[before:], cells[before:], strict=True))
+        columns: Json = dict(zip(header[before:], cells[before:], strict=True))
         about = {name: columns.pop(name) for name in ABOUT if name in columns}
         about |= dict(zip(header[:before], cells[:before], strict=True))
         pairs = _read_pairs(folder)
@@ -306,7 +307,7 @@ def write_provenance(
         "sources": [dataclasses.asdict(source) for source in items.sources],
         "filters": dict(items.filters),
         "notes": list(items.notes),
-        "first_look": [plain(found.as_dict()) for found in first_look(items, config.run.radius)],
+        "first_look": [as_json(found.as_dict()) for found in first_look(items, config.run.radius)],
         "site": dataclasses.asdict(items.site),
         "seed": config.run.seed,
         "settings_of_draws": settings_of_draws(config),
@@ -323,9 +324,7 @@ def _short(record: RunRecord) -> list[Any]:
     return [record.scans, record.burn_in, round(record.seconds, 3), record.stopped_early]
 
 
-def records_of_parts(
-    folder: Path, provenance: dict[str, Any], n_parts: int
-) -> list[RunRecord | None]:
+def records_of_parts(folder: Path, provenance: Json, n_parts: int) -> list[RunRecord | None]:
     """What ``write_provenance`` noted of each part."""
     try:
         thin, listed = record_of(folder, provenance).thin, provenance["images"]
@@ -358,7 +357,7 @@ def versions() -> dict[str, str]:
     }
 
 
-def read_provenance(folder: Path) -> dict[str, Any]:
+def read_provenance(folder: Path) -> Json:
     """What provenance.json says; nothing if there is none."""
     try:
         with opened(folder) as place:
@@ -375,7 +374,7 @@ def read_provenance(folder: Path) -> dict[str, Any]:
         raise RunFolderError(f"{folder / PROVENANCE}: cannot be read: {error}") from None
 
 
-def record_of(folder: Path, provenance: dict[str, Any]) -> RunRecord:
+def record_of(folder: Path, provenance: Json) -> RunRecord:
     """How the draws behind the results came about."""
     try:
         return _record(provenance["run"])
@@ -385,7 +384,7 @@ def record_of(folder: Path, provenance: dict[str, Any]) -> RunRecord:
         ) from None
 
 
-def _record(fields: dict[str, Any]) -> RunRecord:
+def _record(fields: Json) -> RunRecord:
     """A record as it was written; an error if it cannot be one."""
     tallies = fields.get("tallies", [])
     counts = [count for one in tallies for count in dict(one).values()]
@@ -487,14 +486,3 @@ def without_formula(cell: Any) -> Any:
         return cell
     calls = cell.lstrip()[0] == "=" or any(mark in cell for mark in "(|!")
     return f"'{cell}" if calls else cell
-
-
-def plain(value: Any) -> Any:
-    """JSON has no NaN or infinity: what is undefined becomes null."""
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value

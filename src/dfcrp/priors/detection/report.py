@@ -112,7 +112,7 @@ def _objects(contents: Any, found: DetectionSummary) -> Markup:
         for name in ("seen", "missed", "total"):
             cells += estimate_of(row[name]).cells
         rows.append(cells)
-    heads = map(with_interval, ("seen by somebody", "missed by all", "in all"))
+    heads = map(with_interval, ("seen by somebody", "missed by everyone", "in all"))
     return table(
         [*[Column("size class", number=False)] * by_class, *heads],
         rows,
