@@ -71,15 +71,19 @@ class Shared(Protocol):
 class Need:
     """Something that data may lack: whether a posterior has it, and what to say where not."""
 
+    #: What is needed, for the gallery.
+    what: str
     met: Callable[[Posterior], bool]
     refusal: Callable[[Posterior], str]
 
 
 PLACES = Need(
+    "items with a place",
     lambda posterior: flat_map_or_none(posterior.items) is not None,
     lambda posterior: f"a map needs items with a place; {posterior.items.kind} have none",
 )
 DIAMETERS = Need(
+    "items with a diameter",
     lambda posterior: posterior.diameters is not None,
     lambda posterior: (
         "size-frequency distributions are of diameters, which "
@@ -87,12 +91,14 @@ DIAMETERS = Need(
     ),
 )
 SIZES = Need(
+    "items with a size",
     lambda posterior: posterior.has_sizes,
     lambda posterior: (
         f"this figure is by size, which {plural(posterior.likelihood.noun)} do not have"
     ),
 )
 DETECTION = Need(
+    "the prior `detection`",
     lambda posterior: posterior.detection is not None,
     lambda posterior: (
         'this figure is about the answers of the prior "detection"; the run had the prior '
@@ -100,6 +106,7 @@ DETECTION = Need(
     ),
 )
 SCORES = Need(
+    "items with scores",
     lambda posterior: posterior.items.score is not None and not posterior.independent,
     lambda _: (
         'this figure is about scores, which the prior "detection" learns from; these items have '
@@ -107,6 +114,7 @@ SCORES = Need(
     ),
 )
 ONE_IMAGE = Need(
+    "a single image",
     lambda posterior: posterior.many is None,
     lambda _: "this figure is of one image: ask the posterior of one, as in posterior[NAME]",
 )
