@@ -262,6 +262,7 @@ FILES = {
     "report.html": "everything on one page, for a browser",
     "catalogue.csv": "one row per object, with uncertainty",
     "members.csv": "one row per item: its object, and how sure that is",
+    "links.csv": "one row per pair of records that may be one object, with its probability",
     "experts.csv": "one row per expert",
     "images.csv": "one row per image: its counts, and whether its draws suffice",
     "size_frequency.csv": "size-frequency distributions, with each expert's own",

@@ -29,6 +29,7 @@ from dfcrp.posterior.categories import (
 )
 from dfcrp.posterior.findings import Findings
 from dfcrp.posterior.images import JoinedDraws, Pool, Summaries, once
+from dfcrp.posterior.links import LEAST, links_frame
 from dfcrp.posterior.sizes import SizeFrequency, consensus_diameters, size_frequency
 from dfcrp.priors.base import Prior
 from dfcrp.priors.registry import prior_named
@@ -432,6 +433,29 @@ class Posterior:
     def members(self) -> pandas.DataFrame:
         """One row per marking, in input order, with its cluster and how sure that is."""
         return tables.members_frame(self)
+
+    def links(self, p_min: float = LEAST, *, rows: bool = False) -> pandas.DataFrame:
+        """Pairs of items that are one object, with their probabilities.
+
+        Parameters
+        ----------
+        p_min : float
+            List pairs that are more probable than this.
+        rows : bool
+            Also what describes the two items, column by column.
+
+        Returns
+        -------
+        DataFrame
+            A row for each pair, the most probable first: ``id_l`` and ``id_r``; ``source_l`` and
+            ``source_r``, the lists they are on, where there are several; ``image`` where items are
+            on images; with ``rows`` each column twice, as in ``name_l`` and ``name_r``; ``p``.
+
+        Examples
+        --------
+        >>> posterior.links(p_min=0.5)  # doctest: +SKIP
+        """
+        return links_frame(self, p_min, rows=rows)
 
     def image_table(self) -> pandas.DataFrame:
         """One row per image: how many items, experts and objects, and how the run went."""

@@ -27,6 +27,7 @@ from dfcrp.items.columns import SAID
 from dfcrp.items.footprints import Footprint, Look
 from dfcrp.items.items import ABOUT, Items
 from dfcrp.items.site import Site, Source
+from dfcrp.items.source_tables import LARGEST_TABLES, SOURCE_TABLES, SourceTables
 from dfcrp.memory import in_words, refuse_more_than_memory
 from dfcrp.runs.lock import LOCK, WRITING
 from dfcrp.runs.parts import RunRecord
@@ -80,7 +81,7 @@ def refuse_used(folder: Path) -> None:
 def _never_begun(folder: Path) -> bool:
     """Whether a killed process left its lock and at most a part of what comes first."""
     names = {path.name for path in folder.iterdir()}
-    first = {LOCK, WRITING, MARKINGS, CANDIDATES, LOOKED, FOOTPRINTS, CONFIG, STORE}
+    first = {LOCK, WRITING, MARKINGS, CANDIDATES, LOOKED, FOOTPRINTS, SOURCE_TABLES, CONFIG, STORE}
     return names & {LOCK, WRITING} != set() and names <= first | {
         name + PART for name in (*first, PROVENANCE)
     }
@@ -98,6 +99,8 @@ def prepare_folder(folder: Path, markings: Items, config: Config) -> None:
         write_looked(folder / LOOKED, markings.looked)
     if markings.footprints is not None:
         write_footprints(folder / FOOTPRINTS, markings.footprints)
+    if markings.source_tables:
+        write_text(folder, SOURCE_TABLES, markings.source_tables.text())
     write_settings(folder, config)
     write_provenance(folder, markings, config, None)
 
@@ -175,9 +178,21 @@ def read_markings_back(folder: Path, config: Config) -> Items:
             filters=dict(provenance.get("filters", {})),
             notes=tuple(map(str, provenance.get("notes", ()))),
             site=_site(provenance.get("site", {})),
+            source_tables=_read_source_tables(folder),
         )
     except (TypeError, KeyError, ValueError, AttributeError, SettingsError) as error:
         raise RunFolderError(f"{folder / PROVENANCE}: damaged: {error}") from None
+
+
+def _read_source_tables(folder: Path) -> SourceTables:
+    """What the files said of images and categories, if the run has it."""
+    with opened(folder) as place:
+        if place.status(SOURCE_TABLES) is None:
+            return SourceTables()
+        try:
+            return SourceTables.read(place.read(SOURCE_TABLES, LARGEST_TABLES))
+        except (OSError, ValueError) as error:
+            raise RunFolderError(f"{folder / SOURCE_TABLES}: damaged: {error}") from None
 
 
 def _site(fields: Json) -> Site:
