@@ -65,7 +65,7 @@ def example() -> Posterior:
     likely = np.where(
         real_of(items), rng.beta(4.0, 2.0, len(items)), rng.beta(2.0, 4.0, len(items))
     )
-    items = replace(items, score=np.round(likely, 2))
+    items = replace(items, score=np.round(likely, 2).astype(np.float64))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return dfcrp.fit(items, prior="detection", radius=None, chains=4, scans=600, seed=1)

@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from dfcrp import plots
 from dfcrp.cli.main import main
-from dfcrp.plots.underlay import Photographs, photographs
+from dfcrp.items.source_tables import SourceTables
+from dfcrp.plots.underlay import Photographs, frame_of, photographs
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer.data import Packer
-from dfcrp.report.overview import _framed, _pack_outlines, make_payload
+from dfcrp.report.explorer.embed import make_payload as make_map_payload
+from dfcrp.report.overview import _pack_outlines, make_payload
 from dfcrp.settings.config import ImageSettings
 from reference.kind_posteriors import kind_posterior
 
@@ -40,6 +43,11 @@ def with_folder(folder, images=IMAGES):
     config = dataclasses.replace(posterior.config, image=ImageSettings(folder=str(folder)))
     posterior.config = config
     return posterior
+
+
+def framed_images(posterior):
+    settings, items = posterior.config.image, posterior.items
+    return [frame_of(settings, items, name) for name in posterior.images]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +94,7 @@ def test_the_page_of_an_image_has_its_photograph(folder):
 def test_thumbnails_have_the_frame_of_the_photograph(folder):
     """Once they zoomed to what was marked, and were upside down."""
     posterior = with_folder(folder)
-    extents = [_framed(posterior, name) for name in posterior.images]
+    extents = framed_images(posterior)
     packer = Kept()
     assert _pack_outlines(packer, posterior, extents) == "box"
     frames, framed = packer.kept["frames"], packer.kept["framed"]
@@ -104,7 +112,7 @@ def test_thumbnails_have_the_frame_of_the_photograph(folder):
 def test_images_without_a_photograph_are_drawn_the_same_way_up(folder):
     posterior = with_folder(folder)
     packer = Kept()
-    _pack_outlines(packer, posterior, [_framed(posterior, name) for name in posterior.images])
+    _pack_outlines(packer, posterior, framed_images(posterior))
     at = posterior.images.index("c")
     first, last = packer.kept["outlineStart"][at : at + 2]
     y = np.asarray(posterior.findings[at].catalogue["y"])
@@ -137,6 +145,33 @@ def test_thumbnails_hold_small_photographs(folder):
         assert small.size == (320, 224)
         top = small.getpixel((160, 5))
     assert top[0] > 200 > 60 > top[1]
+
+
+def test_sizes_in_the_files_are_frames_without_a_photograph(folder):
+    """As exports of Zooniverse, COCO and CVAT have them: rows run downwards on every map."""
+    posterior = kind_posterior("boxes", images=IMAGES, n_draws=6)
+    tables = SourceTables().with_size((800, 600), IMAGES[:1])
+    items = dataclasses.replace(posterior.items, source_tables=tables)
+    posterior.items = items
+    extents = framed_images(posterior)
+    at = posterior.images.index("a.jpg")
+    assert extents[at] == (None, (0.0, 800.0, 600.0, 0.0))
+    assert extents.count(None) == 2
+    about, _ = make_payload(posterior, {})
+    assert about["photographs"] == [None] * 3
+    part = posterior["a.jpg"]
+    part.items = dataclasses.replace(part.items, source_tables=tables)
+    contents = Contents(part)
+    assert contents.underlay.pixels is None
+    table, ax = plots.plot_items_map(part, image=contents.underlay)
+    assert table.region == (0.0, 800.0, 0.0, 600.0)
+    assert ax.get_ylim() == (600.0, 0.0)
+    shown, _ = make_map_payload(contents)
+    assert shown["image"] is None
+    assert shown["frame"] == [0.0, 800.0, 600.0, 0.0]
+    # Sizes that are not in the unit of the items say nothing.
+    tiny = SourceTables().with_size((8, 6), IMAGES)
+    assert frame_of(ImageSettings(), dataclasses.replace(items, source_tables=tiny), "c") is None
 
 
 def test_without_a_folder_nothing_changes(folder):

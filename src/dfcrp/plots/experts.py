@@ -28,7 +28,7 @@ from dfcrp.plots.style import (
     single_axes,
     styled,
 )
-from dfcrp.plots.underlay import Beneath, Underlay, read_underlay
+from dfcrp.plots.underlay import Beneath, Underlay, has_pixels, read_underlay
 from dfcrp.posterior.posterior import Posterior
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def draw_singletons(table: SingletonMap, ax: Axes | None = None) -> Axes:
     """One colour for each expert, the first one beneath the others."""
     from matplotlib.lines import Line2D
 
-    colours = (PALE, "#E69F00") if table.underlay is not None else COLOURS
+    colours = (PALE, "#E69F00") if has_pixels(table.underlay) else COLOURS
     with styled():
         ax = maps.map_axes(table.region, table.outlines) if ax is None else ax
         maps.set_map(ax, table.region, table.outlines, table.underlay)
@@ -324,7 +324,7 @@ def _panel_shape(table: ExpertPanels) -> float:
 def _draw_panel(ax: Axes, table: ExpertPanels, panel: int) -> None:
     maps.set_map(ax, table.region, table.outlines, table.underlay)
     ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
-    over_image = table.underlay is not None
+    over_image = has_pixels(table.underlay)
     own = table.panel == panel
     # The others' outlines are drawn once for each expert.
     many = len(table.outlines) * len(table.experts) > MOST_PATHS

@@ -34,7 +34,7 @@ from dfcrp.plots.style import (
     single_axes,
     styled,
 )
-from dfcrp.plots.underlay import Beneath, Underlay, grey_levels, read_underlay
+from dfcrp.plots.underlay import Beneath, Underlay, grey_levels, has_pixels, read_underlay
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.settings.consensus import in_short
 
@@ -107,14 +107,15 @@ def set_map(ax: Axes, region: Region, placed: FlatMap, underlay: Underlay | None
     downwards = False
     if underlay is not None:
         downwards = underlay.extent[2] > underlay.extent[3]
-        ax.imshow(
-            grey_levels(underlay.pixels),
-            extent=underlay.extent,
-            cmap="gray",
-            interpolation="antialiased",
-            aspect="equal",
-            zorder=0,
-        )
+        if underlay.pixels is not None:
+            ax.imshow(
+                grey_levels(underlay.pixels),
+                extent=underlay.extent,
+                cmap="gray",
+                interpolation="antialiased",
+                aspect="equal",
+                zorder=0,
+            )
     if placed.equal:
         ax.set_aspect(middle_stretch(region, placed.degrees), adjustable="box")
     ax.set_xlim(left, right)
@@ -282,7 +283,7 @@ def draw_items_map(table: ItemsMap, ax: Axes | None = None) -> Axes:
         add_outlines(
             ax,
             table.outlines,
-            edgecolors=INK if table.underlay is None else "#ffd166",
+            edgecolors="#ffd166" if has_pixels(table.underlay) else INK,
             linewidths=line_width(len(table.outlines)),
             alpha=0.55,
         )
@@ -359,7 +360,7 @@ def draw_catalogue_map(table: CatalogueMap, ax: Axes | None = None) -> Axes:
     """Blue: real, or enough experts agree; vermilion: doubtful; grey: false, or too few experts."""
     from matplotlib.lines import Line2D
 
-    agreed, rest = (BLUE, GREY) if table.underlay is None else ("#9fd3ff", "#c8c8c8")
+    agreed, rest = ("#9fd3ff", "#c8c8c8") if has_pixels(table.underlay) else (BLUE, GREY)
     with styled():
         ax = map_axes(table.region, table.outlines) if ax is None else ax
         set_map(ax, table.region, table.outlines, table.underlay)

@@ -60,10 +60,15 @@ class ItemPlaces(NamedTuple):
 class Underlay:
     """An image and where its edges lie in the coordinates of the items."""
 
-    #: The first row on top.
-    pixels: Pixels
+    #: The first row on top; None if only the size of the image is known.
+    pixels: Pixels | None
     #: Left, right, bottom, top; a bottom above the top means that y runs downwards.
     extent: Region
+
+
+def has_pixels(underlay: Underlay | None) -> bool:
+    """Whether there is an image to be seen, so that lines must stand out from it."""
+    return underlay is not None and underlay.pixels is not None
 
 
 #: What may lie beneath a map: a file, an array of pixels, an image that has its place, or nothing.
@@ -100,6 +105,10 @@ def read_underlay(
 ENDINGS = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".bmp", ".webp")
 
 
+#: The photograph of an image, if there is one, and where the edges of the image lie.
+Framed = tuple[Path | None, Region]
+
+
 class Photographs:
     """The photographs in a folder, by the names of images."""
 
@@ -133,13 +142,28 @@ def photographs(folder: str) -> Photographs:
     return Photographs(folder)
 
 
-def frame_of(settings: ImageSettings, name: str, y: Floats) -> tuple[Path, Region] | None:
-    """The photograph of an image of several, and where its edges lie; None if there is none."""
+def frame_of(settings: ImageSettings, items: Items, name: str) -> Framed | None:
+    """The frame of an image of several: that of its photograph, or of the size in its file.
+
+    None if neither is known, or if most items lie beyond.
+    """
     path = None if settings.folder is None else photographs(settings.folder).find(name)
-    if path is None:
+    if path is not None:
+        with _opened(path) as image:
+            size = image.size
+    else:
+        known = items.source_tables
+        told = known.sizes.get(name)
+        if told is None or known.shares or items.site.on_sphere or items.site.units != "px":
+            return None
+        size = told
+    if not {"x", "y"} <= set(items.columns):
         return None
-    with _opened(path) as image:
-        return path, extent_of(image.size, y, settings)
+    own = np.ones(len(items), bool) if items.image is None else items.image == name
+    x, y = items.columns["x"][own], items.columns["y"][own]
+    extent = extent_of(size, y if own.any() else items.columns["y"], settings)
+    there = _share_on(ItemPlaces(x, y, items.site), extent) if own.any() else 1.0
+    return (path, extent) if path is not None or there >= ON_IMAGE else None
 
 
 def thumbnail(path: Path, longest: int, quality: int) -> bytes:
@@ -167,9 +191,9 @@ def configured_underlay(
     settings: ImageSettings,
     y: Floats,
     places: ItemPlaces | None = None,
-    name: str | None = None,
+    framed: Framed | None = None,
 ) -> Underlay | None:
-    """The image that a run's settings name, or the photograph of this name in their folder.
+    """The image that a run's settings name, or else what ``frame_of`` found.
 
     A warning if the image is gone.
 
@@ -177,8 +201,10 @@ def configured_underlay(
     ``places`` these are, are on its map. Beneath degrees an image without one has no place.
     """
     if settings.file is None:
-        framed = None if name is None else frame_of(settings, name, y)
-        return None if framed is None else Underlay(read_image(framed[0])[0], framed[1])
+        if framed is None:
+            return None
+        path, extent = framed
+        return Underlay(None if path is None else read_image(path)[0], extent)
     if not os.path.isfile(settings.file):
         warnings.warn(
             f"{settings.file}: the image is no longer there, so the maps are drawn without it; "

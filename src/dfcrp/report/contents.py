@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from dfcrp.craterstats import Isochrons
 from dfcrp.markup import Markup, plural
 from dfcrp.plots.flat import flat_map, flat_map_or_none
-from dfcrp.plots.underlay import Underlay, configured_underlay, places_of, read_underlay
+from dfcrp.plots.underlay import (
+    Underlay,
+    configured_underlay,
+    frame_of,
+    places_of,
+    read_underlay,
+)
 from dfcrp.posterior.explain import Explanation, explain
 from dfcrp.summaries.consensus import ConsensusCounts
 from dfcrp.summaries.membership import UNDECIDED
@@ -106,9 +112,10 @@ class Contents:
             return None
         y, places = flat_map(self.posterior.items).y, places_of(self.posterior.items)
         if self.image is None:
-            images = self.posterior.items.images
-            name = images[0] if len(images) == 1 else None
-            return configured_underlay(self.posterior.config.image, y, places, name)
+            settings, items = self.posterior.config.image, self.posterior.items
+            one = len(items.images) == 1
+            framed = frame_of(settings, items, items.images[0]) if one else None
+            return configured_underlay(settings, y, places, framed)
         return read_underlay(self.image, y, places=places)
 
     @property

@@ -32,7 +32,7 @@ from dfcrp.markup import (
 )
 from dfcrp.plots.flat import FlatMap, Region, flat_map_or_none, quantities_of, stretch
 from dfcrp.plots.maps import DOUBTFUL
-from dfcrp.plots.underlay import frame_of, thumbnail
+from dfcrp.plots.underlay import Framed, frame_of, thumbnail
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.priors.detection.answers import retired
 from dfcrp.report.contents import Contents
@@ -129,7 +129,8 @@ def make_payload(posterior: Posterior, pages: dict[int, str]) -> tuple[Json, str
     packer.counts("place", _places(posterior, names))
     packer.counts("byName", np.argsort(np.argsort(names, kind="stable"), kind="stable"))
     by_need = _pack_need(packer, posterior, names)
-    extents = [_framed(posterior, name) for name in names]
+    settings, items = posterior.config.image, posterior.items
+    extents = [frame_of(settings, items, name) for name in names]
     shape = _pack_outlines(packer, posterior, extents)
     bars = 0 if shape is not None else _pack_bars(packer, posterior, len(empty))
     about = {
@@ -188,31 +189,24 @@ def _places(posterior: Posterior, names: list[str]) -> list[int]:
     return [place.get(name, len(bad)) for name in names]
 
 
-#: The photograph of an image and where its edges lie; None if there is none.
-Framed = tuple[Path, Region] | None
-
-
-def _framed(posterior: Posterior, name: str) -> Framed:
-    rows = np.flatnonzero(posterior.items.image == name)
-    y = posterior.items.columns.get("y", np.zeros(0))[rows]
-    return frame_of(posterior.config.image, name, y if y.size else np.zeros(1))
-
-
-def _photographs(extents: list[Framed]) -> list[str | None]:
+def _photographs(extents: list[Framed | None]) -> list[str | None]:
     """Small versions of the photographs as data URIs, until they are too many."""
     found: list[str | None] = []
     left = MAX_PHOTOGRAPH_BYTES
     for framed in extents:
         small = None
-        if framed is not None and left > 0:
-            jpeg = thumbnail(framed[0], PHOTOGRAPH_PIXELS, PHOTOGRAPH_QUALITY)
+        path = None if framed is None else framed[0]
+        if path is not None and left > 0:
+            jpeg = thumbnail(path, PHOTOGRAPH_PIXELS, PHOTOGRAPH_QUALITY)
             small = f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"
             left -= len(small)
         found.append(small)
     return found
 
 
-def _pack_outlines(packer: Packer, posterior: Posterior, extents: list[Framed]) -> str | None:
+def _pack_outlines(
+    packer: Packer, posterior: Posterior, extents: list[Framed | None]
+) -> str | None:
     """The catalogue's outlines, each image's about its own middle; gives their shape.
 
     None, and nothing packed, if objects have no place. Images without objects come last.

@@ -15,6 +15,7 @@ from dfcrp.files import remove_file
 from dfcrp.markup import Markup, join, tag
 from dfcrp.plots.drawing import FORMATS, DrawnFigure, Order, check_formats, draw_all
 from dfcrp.plots.figure import Figure, Options
+from dfcrp.plots.underlay import has_pixels
 from dfcrp.report.contents import Contents
 
 FOLDER = "figures"
@@ -84,7 +85,7 @@ def _drawn(
     def orders() -> Iterator[Order]:
         for figure, options in plans:
             table = figure.prepare(posterior, **options)
-            photo = options.get("image") is not None
+            photo = "image" in options and has_pixels(contents.underlay)
             yield Order(figure.name, table, folder, chosen, photo, below)
 
     drawn = draw_all(orders(), helpers)

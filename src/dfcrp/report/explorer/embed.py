@@ -100,6 +100,7 @@ class _Payload:
             "sideBySide": contents.by_threshold,
             "expertNumbers": _expert_numbers(contents),
             "image": _image(contents.underlay) if self.places.real else None,
+            "frame": _frame(contents.underlay) if self.places.real else None,
         }
         packed = {"arrays": self.packer.table, "compressed": self.packer.compressed}
         return about | packed, self.packer.base64()
@@ -286,10 +287,15 @@ def _expert_numbers(contents: Contents) -> Json:
 
 def _image(underlay: Underlay | None) -> Json | None:
     """The image as a data URI, and where its edges lie."""
-    if underlay is None:
+    if underlay is None or underlay.pixels is None:
         return None
     encoded = base64.b64encode(as_jpeg(underlay.pixels, MAX_IMAGE_PIXELS, IMAGE_QUALITY)).decode()
     return {"uri": f"data:image/jpeg;base64,{encoded}", "extent": list(underlay.extent)}
+
+
+def _frame(underlay: Underlay | None) -> list[float] | None:
+    """Where the edges of the image lie, if that is known: left, right, bottom, top."""
+    return None if underlay is None else list(underlay.extent)
 
 
 #: In the order in which they build on each other; together they are one script.
