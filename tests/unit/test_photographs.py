@@ -12,6 +12,8 @@ from PIL import Image
 
 from dfcrp import plots
 from dfcrp.cli.main import main
+from dfcrp.examples import crowd
+from dfcrp.io import read_items
 from dfcrp.items.source_tables import SourceTables
 from dfcrp.plots.underlay import Photographs, frame_of, photographs
 from dfcrp.report.contents import Contents
@@ -224,3 +226,21 @@ def test_one_file_is_the_image_of_a_run_with_one(folder, tmp_path):
     assert command(folder / "a.jpg", tmp_path, "--image", "a") == 0
     assert f'file = "{folder / "a.jpg"}"' in (tmp_path / "run" / "config.toml").read_text()
     assert command(folder / "nothing.jpg", tmp_path / "other") == 2
+
+
+def test_an_export_of_zooniverse_says_how_large_its_photographs_are(tmp_path):
+    """800 by 600, once for each; of an image on which browsers do not agree nothing is known."""
+    [path] = crowd(tmp_path)
+    items = read_items([path], "points")
+    sizes = items.source_tables.sizes
+    assert set(items.images) <= set(sizes)
+    assert set(sizes.values()) == {(800, 600)}
+    first = items.images[0]
+    assert frame_of(ImageSettings(), items, first) == (None, (0.0, 800.0, 600.0, 0.0))
+    lines = path.read_text().splitlines()
+    at = next(k for k, line in enumerate(lines) if line.endswith(f",{first}"))
+    lines[at] = lines[at].replace('naturalWidth"": 800', 'naturalWidth"": 400')
+    path.write_text("\n".join(lines) + "\n")
+    again = read_items([path], "points").source_tables.sizes
+    assert first not in again
+    assert len(again) == len(sizes) - 1
