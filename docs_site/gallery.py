@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import io
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -20,7 +21,7 @@ import numpy as np
 
 from dfcrp.items.items import Items
 from dfcrp.plots import FIGURES
-from dfcrp.plots.figure import Figure
+from dfcrp.plots.figure import COMPARED, Figure
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.simulate import HighlandsDesign
 
@@ -43,12 +44,12 @@ OPTIONS = {
 
 def main() -> int:
     """Draw all pictures and write the page."""
-    posterior = example()
+    posterior, records = example(), records_example()
     values = given(posterior)
     PICTURES.mkdir(parents=True, exist_ok=True)
     for name, figure in FIGURES.items():
         options = eval(f"dict({OPTIONS.get(name, '')})", {}, dict(values))
-        table = figure.prepare(posterior, **options)
+        table = figure.prepare(records if COMPARED in figure.needs else posterior, **options)
         (PICTURES / f"{name}.png").write_bytes(picture(figure, table))
     for spare in {path.stem for path in PICTURES.glob("*.png")} - set(FIGURES):
         (PICTURES / f"{spare}.png").unlink()
@@ -69,6 +70,17 @@ def example() -> Posterior:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return dfcrp.fit(items, prior="detection", radius=None, chains=4, scans=600, seed=1)
+
+
+def records_example() -> Posterior:
+    """The registers of people of the tutorial."""
+    import dfcrp
+    from dfcrp import examples
+
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        items = dfcrp.read_items(examples.registers(Path(folder)), "records")
+        return dfcrp.fit(items, chains=2, scans=300, seed=1)
 
 
 def real_of(items: Items) -> np.ndarray[Any, np.dtype[np.bool_]]:

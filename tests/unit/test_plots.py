@@ -64,6 +64,9 @@ def suited(figure, posterior):
         score = np.arange(len(posterior.items)) / 10
         items = replace(posterior.items, score=score)
         posterior = Posterior(posterior.draws, items, posterior.config, posterior.record)
+    if figure == "match_weights" and posterior.items.kind != "records":
+        names = posterior.items.experts
+        return kind_posterior("records", n_experts=len(names), n_draws=6, names=names)
     return under_detection(posterior) if figure in ABOUT_DETECTION else posterior
 
 
@@ -148,7 +151,7 @@ def test_the_registry_says_what_a_figure_needs(posterior):
                 one.prepare(kind_posterior("records", n_draws=4), **options_for(name))
             assert str(refused.value) == without
     lacking = {name for name, one in plots.FIGURES.items() if one.lacking(posterior)}
-    assert lacking == set(ABOUT_DETECTION)
+    assert lacking == {*ABOUT_DETECTION, "match_weights"}
 
 
 def test_figures_leave_no_trace(posterior):
@@ -544,6 +547,23 @@ def test_traces_show_what_failed(posterior):
     words = [ax.get_title(loc="right") for ax in axes[::2]]
     for found, said in zip(table.diagnostics, words, strict=True):
         assert said.endswith("not yet good") == (not good(found, Limits()))
+
+
+def test_match_weights_are_those_of_the_explanation():
+    """Each field's log odds over log 2, cluster by cluster; their sum is the last bar's end."""
+    posterior = kind_posterior("records", n_draws=6)
+    found = posterior.explain(3)
+    table, axes = plots.plot_match_weights(posterior, 3)
+    best = next(c for c in found.candidates if c.evidence and c.members)
+    mine = np.array(table.clusters) == best.cluster
+    said = {one.name: one.log_odds / math.log(2.0) for one in best.evidence}
+    assert dict(zip(np.array(table.fields)[mine], table.weight[mine], strict=True)) == (
+        pytest.approx(said)
+    )
+    total = axes[0].patches[-1]
+    assert total.get_width() == pytest.approx(sum(said.values()))
+    again = plots.prepare_match_weights(posterior, found)
+    assert again.weight.tolist() == table.weight.tolist()
 
 
 # --- what a reader sees -------------------------------------------------------------------------

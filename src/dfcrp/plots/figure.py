@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
+from dfcrp.likelihoods.base import Likelihood
 from dfcrp.markup import plural
 from dfcrp.plots.flat import FlatMap, flat_map_or_none
 from dfcrp.summaries.streaming import Interval
@@ -103,6 +104,14 @@ DETECTION = Need(
     lambda posterior: (
         'this figure is about the answers of the prior "detection"; the run had the prior '
         f'"{posterior.config.run.prior}"'
+    ),
+)
+COMPARED = Need(
+    "records",
+    lambda posterior: type(posterior.likelihood).compare is not Likelihood.compare,
+    lambda posterior: (
+        "match weights are of items that are compared field by field; "
+        f"{plural(posterior.likelihood.noun)} are not"
     ),
 )
 SCORES = Need(

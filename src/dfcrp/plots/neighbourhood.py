@@ -14,6 +14,7 @@ from dfcrp.items.items import Items
 from dfcrp.markup import plural
 from dfcrp.plots import maps
 from dfcrp.plots.figure import (
+    COMPARED,
     PLACES,
     Columns,
     Figure,
@@ -31,7 +32,9 @@ from dfcrp.plots.style import (
     PALE,
     VERMILION,
     WIDE,
+    given_axes,
     legend_of,
+    new_axes,
     plain,
     single_axes,
     styled,
@@ -46,6 +49,8 @@ from dfcrp.summaries.streaming import kept, label_blocks, stride_for
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
+
+    from dfcrp.plots.style import Panels
 
 #: Candidates that have a colour of their own; black is the item itself.
 MAX_CANDIDATES = len(COLOURS) - 1
@@ -279,6 +284,104 @@ def draw_coclustering(table: CoclusteringTable, ax: Axes | None = None) -> Axes:
     return ax
 
 
+#: Candidates that are weighed beside each other.
+MAX_WEIGHED = 3
+
+
+@dataclass(frozen=True)
+class MatchWeights:
+    """What each field says on whether a record is of one object with the members of clusters.
+
+    A weight is the base-2 logarithm of a Bayes factor: 1 doubles the odds of one object.
+    """
+
+    #: The record, in words.
+    name: str
+    #: A cluster and its probability, field by field.
+    clusters: tuple[int, ...]
+    probability: tuple[float, ...]
+    fields: tuple[str, ...]
+    own: tuple[str, ...]
+    theirs: tuple[str, ...]
+    weight: NDArray[np.float64]
+
+
+def prepare_match_weights(
+    posterior: Posterior, item: int | str | Explanation | None = None
+) -> MatchWeights:
+    """Of a record (index, id or explanation) and its most probable clusters; by default of the
+    least certain record.
+    """
+    if item is None:
+        item = int(np.argmin(posterior.membership.p_member))
+    found = item if isinstance(item, Explanation) else explain(posterior, item)
+    rows = [
+        (candidate.cluster, candidate.probability, said)
+        for candidate in [c for c in found.candidates if c.evidence and c.members][:MAX_WEIGHED]
+        for said in sorted(candidate.evidence, key=lambda said: -abs(said.log_odds))
+    ]
+    return MatchWeights(
+        name=f"{found.id} ({found.expert})",
+        clusters=tuple(cluster for cluster, *_ in rows),
+        probability=tuple(p for _, p, _ in rows),
+        fields=tuple(said.name for *_, said in rows),
+        own=tuple(said.own for *_, said in rows),
+        theirs=tuple(said.theirs for *_, said in rows),
+        weight=np.array([said.log_odds for *_, said in rows]) / np.log(2.0),
+    )
+
+
+def draw_match_weights(table: MatchWeights, axes: Panels | None = None) -> list[Axes]:
+    """A panel for each cluster: each field moves the total to the right (one object) or left."""
+    names = list(dict.fromkeys(table.clusters))
+    count = max(len(names), 1)
+    with styled():
+        if axes is None:
+            rows = max([table.clusters.count(name) for name in names] + [2])
+            axes = new_axes(WIDE, count * (0.22 * rows + 0.7), count, 1, sharex=True)
+        panels = given_axes(axes, count)[:count]
+        for ax, name in zip(panels, names, strict=False):
+            _draw_weights(ax, table, name)
+        panels[-1].set_xlabel("match weight: log₂ of the odds of one object against two")
+        if not names:
+            panels[0].set_title(f"{plain(table.name)}: no other record is near")
+    return panels
+
+
+def _draw_weights(ax: Axes, table: MatchWeights, cluster: int) -> None:
+    own = [k for k, name in enumerate(table.clusters) if name == cluster]
+    weights = table.weight[own]
+    ends = np.cumsum(weights)
+    places = np.arange(len(own))
+    ax.axvline(0.0, color=GREY, linewidth=0.8)
+    ax.barh(places, weights, left=ends - weights, color=np.where(weights >= 0, BLUE, VERMILION))
+    ax.barh([len(own)], [ends[-1]], color=INK)
+    for at, end in zip((*places, len(own)), (*ends, ends[-1]), strict=True):
+        said = weights[at] if at < len(own) else end
+        shift = 3 if said >= 0 else -3
+        ax.annotate(
+            f"{said:+.1f}",
+            (end, at),
+            (shift, 0),
+            textcoords="offset points",
+            ha="left" if said >= 0 else "right",
+            va="center",
+            fontsize=6,
+        )
+    words = [_field_words(table, k) for k in own]
+    ax.set_yticks([*places, len(own)], [*words, "all fields"], fontsize=6.5)
+    ax.set_ylim(len(own) + 0.6, -0.6)
+    ax.margins(x=0.12)
+    p = table.probability[own[0]]
+    ax.set_title(f"{plain(table.name, 40)} and cluster {cluster}: {percent(p)} of draws")
+
+
+def _field_words(table: MatchWeights, k: int) -> str:
+    """A field with the two values, or the one that they share."""
+    own, theirs = plain(table.own[k] or "–", 18), plain(table.theirs[k] or "–", 18)
+    return f"{plain(table.fields[k])}: {own}" + ("" if own == theirs else f" / {theirs}")
+
+
 #: Evenly spaced draws that are looked at.
 MAX_DRAWS = 500
 POINTS = 200
@@ -406,6 +509,15 @@ FIGURES = (
         draw_neighbourhood,
         needs=(PLACES,),
         in_report=lambda shared: _around_example(shared, image=shared.underlay),
+    ),
+    Figure(
+        "match_weights",
+        "what each field of a record says for or against its being of one object with the members "
+        "of its most probable clusters, as a waterfall; by default of the least certain record",
+        prepare_match_weights,
+        draw_match_weights,
+        needs=(COMPARED,),
+        in_report=_around_example,
     ),
     Figure(
         "radius",

@@ -360,6 +360,12 @@ def _example(contents: Contents) -> list[Markup]:
             f"The least certain {noun} among its candidate clusters",
             f"Thick black: this {noun}. In colour: the clusters it may belong to.",
         ),
+        contents.figure(
+            "match_weights",
+            f"What each field says on the clusters of the least certain {noun}",
+            "Blue: the field speaks for one object, vermilion: for two; a weight of 1 doubles or "
+            "halves the odds. The two values are parted by a slash where they differ.",
+        ),
         details("How often its neighbours share a cluster", figure),
     ]
 
