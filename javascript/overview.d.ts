@@ -27,6 +27,10 @@ interface OverviewData {
   good: Numbers;
   retired: Numbers;
   lookValue: Numbers;
+  /** Whether the frame is that of the image, not of what was marked on it. */
+  framed: Numbers;
+  /** Small photographs as data URIs. */
+  photographs: (string | null)[];
   frames: Numbers;
   outlineStart: Numbers;
   outlineX: Numbers;

@@ -133,6 +133,8 @@ interface About {
   sideBySide: boolean;
   expertNumbers: ExpertNumbers;
   image: { uri: string; extent: [number, number, number, number] } | null;
+  /** Left, right, bottom and top of the image, which may be known without it. */
+  frame: [number, number, number, number] | null;
   arrays: ArrayTable;
   compressed: boolean;
 }

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from dfcrp import plots
 from dfcrp.baselines.without_model import clusters_breaking_family_rule, dbscan_r14
 from dfcrp.fitting import fit
-from dfcrp.plots.experts import plot_jaccard, plot_singletons
 from dfcrp.plots.sizes import draw_counts_by_size, prepare_counts_by_size, size_class_of
 from dfcrp.plots.style import save_figure
 from dfcrp.posterior.posterior import Posterior
@@ -198,10 +198,10 @@ def draw_figures(
     counts = prepare_counts_by_size(posterior, min_experts=5)
     counts = dataclasses.replace(counts, dbscan=np.array(dbscan[5].by_class))
     save_figure(draw_counts_by_size(counts)[0].figure, out, "counts-by-size")
-    save_figure(plot_jaccard(posterior)[1].figure, out, "jaccard")
+    save_figure(plots.FIGURES["jaccard"].plot(posterior)[1].figure, out, "jaccard")
     wanted = [paper.EXPERT_NAMES[letter] for letter in "DB"] if data.real else ["D", "B"]
     present = all(name in data.markings.experts for name in wanted)
-    _, axes = plot_singletons(posterior, experts=wanted if present else None)
+    _, axes = plots.FIGURES["singletons"].plot(posterior, experts=wanted if present else None)
     save_figure(axes.figure, out, "singletons")
 
 

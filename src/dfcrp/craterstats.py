@@ -183,6 +183,8 @@ class Isochrons:
     #: By kind of distribution: (age in Ga, curve), and the curve of equilibrium.
     isochrons: Mapping[str, Sequence[tuple[float, Series]]]
     levels: Mapping[str, Series | None]
+    #: Diameters in km that the model age is fitted to, if that is known.
+    fit_range: tuple[float, float] | None = None
 
     def to_json(self) -> Json:
         """As a file of JSON holds it; ``from_json`` is the way back."""

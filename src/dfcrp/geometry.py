@@ -42,7 +42,7 @@ def seam(longitudes: Floats) -> float:
     return cut - 360.0 * float(turns)
 
 
-def counted_from(longitudes: Floats, cut: float) -> Floats:
+def counted_from(longitudes: Floats, cut: Floats | float) -> Floats:
     """The same longitudes between the cut and 360° more."""
     return cut + np.mod(longitudes - cut, 360.0)
 

@@ -34,6 +34,7 @@ __all__ = [
     "significant",
     "table",
     "tag",
+    "with_interval",
 ]
 
 #: Elements without content, which HTML does not close.
@@ -106,16 +107,30 @@ class Column:
     number: bool = True
     #: What the head means, shown when pointed at.
     note: str = ""
+    #: Cells of a row that it is the head of.
+    cells: int = 1
+
+
+def with_interval(head: str, note: str = "") -> Column:
+    """The head of an estimate and of its 95 % interval, which have a cell each."""
+    return Column(f"{head} (95 %)", note=note, cells=2)
 
 
 def table(columns: Sequence[Column], rows: Iterable[Sequence[object]], caption: str = "") -> Markup:
     """A table that scrolls sideways by itself when the screen is narrow."""
-    kinds = [{"class_": "number"} if column.number else {} for column in columns]
+    kinds = [{"class_": "number"} if c.number else {} for c in columns for _ in range(c.cells)]
     head = tag(
         "tr",
         *(
-            tag("th", c.head, scope="col", **kind, **({"title": c.note} if c.note else {}))
-            for c, kind in zip(columns, kinds, strict=True)
+            tag(
+                "th",
+                c.head,
+                scope="col" if c.cells == 1 else "colgroup",
+                **({"class_": "number"} if c.number else {}),
+                **({"title": c.note} if c.note else {}),
+                **({"colspan": str(c.cells)} if c.cells > 1 else {}),
+            )
+            for c in columns
         ),
     )
     body = [

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from browser.conftest import EVIL, posterior_astride_180
+from browser.conftest import EVIL, made_up_posterior, posterior_astride_180
 from dfcrp.markup import interval, number, probability
 from dfcrp.posterior.explain import explain, percent
 from dfcrp.posterior.saving import write_results
@@ -679,3 +679,19 @@ def test_pictures_to_take_away(page, tmp_path):
     name = "{http://www.w3.org/2000/svg}"
     assert len(root.findall(f".//{name}ellipse")) == page.evaluate("explorer.data.count")
     assert "Experts who share it" in [node.text for node in root.iter(f"{name}text")]
+
+
+def test_a_notebook_shows_it_without_an_error(browser):
+    """In a frame without an address ``replaceState`` is refused, at every change of the view."""
+    errors = []
+    page = browser.new_page(viewport={"width": 1200, "height": 900})
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.set_content(made_up_posterior().explore(height=700)._repr_html_())
+    inner = page.frame_locator("iframe").locator("#explorer-overlay")
+    inner.wait_for()
+    inner.focus()
+    for key in ("+", "ArrowLeft", "-"):
+        page.keyboard.press(key)
+    page.wait_for_timeout(700)
+    page.close()
+    assert errors == []

@@ -1,7 +1,11 @@
 """The overview of many images: found, sorted, sifted and opened in a real browser."""
 
+import dataclasses
+import io
+
 import numpy as np
 import pytest
+from PIL import Image
 
 import dfcrp
 from browser.conftest import EVIL, violations
@@ -11,6 +15,8 @@ from dfcrp.posterior.saving import write_results
 from dfcrp.report import write_overview
 from dfcrp.report.overview import _frame, _roomy
 from dfcrp.rounding import estimate_of
+from dfcrp.settings.config import ImageSettings
+from reference.kind_posteriors import kind_posterior
 
 COUNT = 70
 
@@ -219,3 +225,29 @@ def test_images_without_a_marking_have_a_tile(show, tmp_path, prior):
     else:
         assert "0.0 objects" in words[1]
     assert page.locator("#explorer-range").inner_text() == "1 to 3 of 3 images"
+
+
+def test_photographs_lie_behind_the_outlines(show, tmp_path):
+    """Red at the top, and the frame around it; outlines are drawn over it."""
+    folder = tmp_path / "photographs"
+    folder.mkdir()
+    pixels = np.full((300, 400, 3), 90, np.uint8)
+    pixels[:90] = (250, 0, 0)
+    Image.fromarray(pixels).save(folder / "a.png")
+    posterior = kind_posterior("boxes", images=("a", "b"), n_draws=6)
+    beneath = ImageSettings(folder=str(folder), scale=2.5)
+    posterior.config = dataclasses.replace(posterior.config, image=beneath)
+    write_results(posterior, tmp_path)
+    write_overview(posterior, tmp_path, pages=0)
+    page = show(tmp_path / "report.html", ready="#explorer-overview[data-ready=yes]")
+    canvas = page.locator("#explorer-tiles canvas").first
+    wait = "document.querySelector('#explorer-tiles canvas').toDataURL().length > 3000"
+    for _ in range(100):
+        if page.evaluate(wait):
+            break
+        page.wait_for_timeout(20)
+    drawn = np.asarray(Image.open(io.BytesIO(canvas.screenshot())).convert("RGB"), int)
+    red = (drawn[..., 0] > 200) & (drawn[..., 1] < 80)
+    rows = np.flatnonzero(red.any(axis=1))
+    assert red.mean() > 0.1
+    assert rows.max() < len(drawn) / 2

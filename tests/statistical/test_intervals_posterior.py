@@ -13,13 +13,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from dfcrp.sampling.setup import problem_of
 from scipy import special, stats
 
 from dfcrp import prior
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.interval import likelihood as intervals
 from dfcrp.sampling.chain import Chain
-from dfcrp.sampling.setup import problem_of
 from dfcrp.settings.config import resolve
 from reference import feature_reference, posterior_reference
 from reference.prior_reference import canonical

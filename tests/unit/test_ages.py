@@ -212,5 +212,11 @@ def test_the_report_shows_the_age_of_these_draws(tmp_path):
     assert "0.45" in text
     assert "&lt;b&gt;Ann&lt;/b&gt; alone" in text
     assert "0.1 to 1 km on 2 km²" in text
+    # Intervals of 95 % and single standard errors have columns of their own.
+    heads = re.findall(r"<th[^>]*>([^<]*)</th>", text)
+    assert heads == ["count", "craters", "age, Ga", "95 % interval", "one standard error"]
+    (posterior_row, _, expert_row) = re.findall(r"<tr>(<td.*?)</tr>", text)
+    assert posterior_row.endswith('<td class="number"></td>')
+    assert expert_row.count("<td") == 5
     assert read_ages(tmp_path, random_posterior(4)) == {}
     assert how_old(Contents(posterior)) is None

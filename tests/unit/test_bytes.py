@@ -16,7 +16,7 @@ import pytest
 import dfcrp
 from dfcrp.draws import ClusterBlock, Columns, MemoryDraws, Variable, shared_variable
 from dfcrp.errors import DfcrpWarning, InputError
-from dfcrp.plots.flat import read_image
+from dfcrp.plots.underlay import read_image
 from dfcrp.posterior import images
 from dfcrp.posterior.images import SharedDraws
 from dfcrp.priors.detection.laid_out import MORE_BLOCKS

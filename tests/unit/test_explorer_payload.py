@@ -10,7 +10,7 @@ from importlib import resources
 import numpy as np
 import pytest
 
-from dfcrp.plots.flat import Underlay
+from dfcrp.plots.underlay import Underlay
 from dfcrp.report import overview
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer import data, embed

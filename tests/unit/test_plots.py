@@ -1,5 +1,7 @@
 """Prepared tables against plain loops on small draws; every figure drawn and saved once."""
 
+import csv
+import io
 import math
 import sys
 from dataclasses import replace
@@ -12,8 +14,10 @@ from PIL import Image
 from dfcrp import plots
 from dfcrp.errors import InputError
 from dfcrp.items.items import Items
+from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.markup import plural
 from dfcrp.plots import style
+from dfcrp.plots.figure import DIAMETERS, SIZES
 from dfcrp.plots.maps import AGREED, IN_DOUBT, NOT_AGREED
 from dfcrp.plots.neighbourhood import OTHER
 from dfcrp.plots.sizes import plain_ticks, tick_words
@@ -30,6 +34,9 @@ from reference.small_posteriors import (
     under_detection,
 )
 
+ABOUT_DETECTION = (
+    *("cluster_sizes", "corrected_sizes", "reality", "scores", "sensitivity", "skills"),
+)
 #: Names that matplotlib would take for mathematics, skip in a legend, or have no glyphs for.
 AWKWARD = ("$x^$ & _", "_hidden", "<b>\n", "名前", "A" * 80)
 
@@ -53,12 +60,14 @@ def options_for(figure):
 
 def suited(figure, posterior):
     """The posterior under the prior that the figure is about."""
-    about = ("cluster_sizes", "corrected_sizes", "reality", "scores", "sensitivity", "skills")
     if figure == "scores":
         score = np.arange(len(posterior.items)) / 10
         items = replace(posterior.items, score=score)
         posterior = Posterior(posterior.draws, items, posterior.config, posterior.record)
-    return under_detection(posterior) if figure in about else posterior
+    if figure == "match_weights" and posterior.items.kind != "records":
+        names = posterior.items.experts
+        return kind_posterior("records", n_experts=len(names), n_draws=6, names=names)
+    return under_detection(posterior) if figure in ABOUT_DETECTION else posterior
 
 
 def figure_of(axes):
@@ -96,6 +105,55 @@ def test_axes_of_the_caller_are_used(figure, posterior):
             getattr(plots, f"draw_{figure}")(table, own[:, :-1])
 
 
+@pytest.mark.parametrize("figure", plots.FIGURES)
+def test_the_numbers_of_every_figure_are_a_table(figure, posterior):
+    one = plots.FIGURES[figure]
+    table = one.prepare(suited(figure, posterior), **options_for(figure))
+    header, *rows = csv.reader(io.StringIO(one.numbers(table)))
+    assert len(header) == len(set(header)) > 1
+    # The answer of this posterior has no probabilities, and nothing of the truth is found.
+    assert rows or figure == "evaluation"
+    assert {len(row) for row in rows} <= {len(header)}
+
+
+def test_numbers_are_those_of_the_table(posterior):
+    """Of a matrix, an interval, bins with edges, and outlines on a map."""
+
+    def rows_of(figure, **options):
+        one = plots.FIGURES[figure]
+        table = one.prepare(suited(figure, posterior), **options)
+        return table, list(csv.DictReader(io.StringIO(one.numbers(table))))
+
+    table, rows = rows_of("jaccard")
+    assert (rows[1]["expert"], rows[1]["other"]) == table.experts[:2]
+    assert float(rows[1]["mean"]) == pytest.approx(table.mean[0, 1], rel=1e-5)
+    table, rows = rows_of("skills")
+    assert [row["expert"] for row in rows] == list(table.experts)
+    assert float(rows[0]["false_hi"]) == pytest.approx(table.false.hi[0], rel=1e-5)
+    table, rows = rows_of("certainty", bins=4)
+    assert [float(row["to"]) for row in rows] == [0.25, 0.5, 0.75, 1.0]
+    assert [int(row["members"]) for row in rows] == table.members.tolist()
+    table, rows = rows_of("catalogue_map")
+    assert [float(row["width"]) for row in rows] == pytest.approx(table.outlines.width, rel=1e-5)
+    table, rows = rows_of("counts_by_size")
+    own = [int(row["count"]) for row in rows if row["who"] == table.experts[0]]
+    assert own == table.by_expert[:, 0].tolist()
+
+
+def test_the_registry_says_what_a_figure_needs(posterior):
+    """The answer of ``lacking`` is that of ``prepare``, and nothing lacks where it works."""
+    for name, one in plots.FIGURES.items():
+        assert one.name == name
+        assert one.lacking(suited(name, posterior)) == ""
+        without = one.lacking(kind_posterior("records", n_draws=4))
+        if without:
+            with pytest.raises(InputError) as refused:
+                one.prepare(kind_posterior("records", n_draws=4), **options_for(name))
+            assert str(refused.value) == without
+    lacking = {name for name, one in plots.FIGURES.items() if one.lacking(posterior)}
+    assert lacking == {*ABOUT_DETECTION, "match_weights"}
+
+
 def test_figures_leave_no_trace(posterior):
     import matplotlib
 
@@ -109,6 +167,7 @@ def test_neither_matplotlib_nor_pyplot_is_imported_before_it_is_needed(tmp_path)
 import sys
 from dfcrp import plots
 from dfcrp.plots import style
+from dfcrp.plots.figure import DIAMETERS, SIZES
 assert "matplotlib" not in sys.modules
 plots.save_figure(style.single_axes(3.0, 2.0).figure, sys.argv[1], "figure")
 assert "matplotlib.pyplot" not in sys.modules
@@ -403,8 +462,8 @@ def test_figures_of_every_kind_speak_of_it(kind):
 @pytest.mark.parametrize(
     ("figure", "kind"),
     [
-        *((figure, "boxes") for figure in plots.NEED_DIAMETERS),
-        *((figure, "points") for figure in plots.NEED_SIZES),
+        *((name, "boxes") for name, one in plots.FIGURES.items() if DIAMETERS in one.needs),
+        *((name, "points") for name, one in plots.FIGURES.items() if SIZES in one.needs),
     ],
 )
 def test_figures_about_sizes_say_that_there_are_none(figure, kind):
@@ -488,3 +547,75 @@ def test_traces_show_what_failed(posterior):
     words = [ax.get_title(loc="right") for ax in axes[::2]]
     for found, said in zip(table.diagnostics, words, strict=True):
         assert said.endswith("not yet good") == (not good(found, Limits()))
+
+
+def test_match_weights_are_those_of_the_explanation():
+    """Each field's log odds over log 2, cluster by cluster; their sum is the last bar's end."""
+    posterior = kind_posterior("records", n_draws=6)
+    found = posterior.explain(3)
+    table, axes = plots.plot_match_weights(posterior, 3)
+    best = next(c for c in found.candidates if c.evidence and c.members)
+    mine = np.array(table.clusters) == best.cluster
+    said = {one.name: one.log_odds / math.log(2.0) for one in best.evidence}
+    assert dict(zip(np.array(table.fields)[mine], table.weight[mine], strict=True)) == (
+        pytest.approx(said)
+    )
+    total = axes[0].patches[-1]
+    assert total.get_width() == pytest.approx(sum(said.values()))
+    again = plots.prepare_match_weights(posterior, found)
+    assert again.weight.tolist() == table.weight.tolist()
+
+
+# --- what a reader sees -------------------------------------------------------------------------
+
+
+def test_a_legend_lies_on_no_bar(posterior):
+    """Over the axes: the largest numbers of experts often stand at the right end."""
+    for figure in ("cluster_sizes", "corrected_sizes"):
+        _, ax = getattr(plots, f"plot_{figure}")(under_detection(posterior))
+        figure_of(ax).canvas.draw()
+        legend, frame = ax.get_legend().get_window_extent(), ax.get_window_extent()
+        assert legend.y0 >= frame.y1
+
+
+def test_a_line_beneath_another_still_shows(posterior):
+    """Where nothing was missed, both numbers are the same."""
+    _, ax = plots.plot_corrected_sizes(under_detection(posterior))
+    beneath, above = ax.get_lines()
+    assert beneath.get_linewidth() >= above.get_linewidth() + 1.5
+
+
+def test_grey_outlines_can_be_seen(posterior):
+    """Once 0.4 points wide."""
+    _, ax = plots.plot_catalogue_map(posterior)
+    assert min(made.get_linewidths()[0] for made in ax.collections) >= 0.7
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_learned_is_said_in_words(kind):
+    posterior = kind_posterior(kind, n_draws=4)
+    for name, words in posterior.quantity_words.items():
+        assert "_" not in words.replace(name.partition("_")[2], "") or "α" in name
+        assert not any(part in words for part in ("log,", "log_", "own_"))
+
+
+def test_words_of_kinds():
+    assert likelihood_named("boxes").quantity_words(["scale_log_width_log_height"]) == {
+        "scale_log_width_log_height": "scatter of width and height",
+        **likelihood_named("boxes").quantity_words([]),
+    }
+    free = likelihood_named("diagonal").quantity_words(["scale_petal_length"])
+    assert free["scale_petal_length"] == "scatter of petal_length"
+    names = ["typo_name", "scale_price", "own_miss_surname (clinic)"]
+    assert list(likelihood_named("records").quantity_words(names).values()) == [
+        "share of typos in name",
+        "error of price",
+        "share of wrong values in surname (clinic), relative to all",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["boxes", "ellipses"])
+def test_a_size_is_a_word_and_its_formula_apart(kind):
+    likelihood = likelihood_named(kind)
+    assert plural(likelihood.size_word) == "sizes"
+    assert likelihood.size_label.startswith("size √(")

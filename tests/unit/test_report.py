@@ -267,6 +267,23 @@ def test_everything_but_markup_is_escaped():
     assert not re.search(r"<[hnct]>", made)
 
 
+@pytest.mark.parametrize("kind", ["circles", "boxes", "records"])
+def test_every_column_has_a_head_of_its_own(kind, tmp_path):
+    """Also intervals, which were once headed "95 %" three times in a table."""
+    made = random_posterior(1) if kind == "circles" else kind_posterior(kind, n_draws=10)
+    for posterior in (made, under_detection(made)):
+        text = write_report(posterior, tmp_path).read_text(encoding="utf-8")
+        for one in re.findall(r"<table>.*?</table>", text, re.DOTALL):
+            heads = re.findall(r"<th\b([^>]*)>([^<]*)</th>", one)
+            names = [name for _, name in heads]
+            assert "95 %" not in names
+            if "probability" not in names:  # of two clusters in turn
+                assert len(set(names)) == len(names)
+            spans = [int((re.findall(r'colspan="(\d)"', about) or [1])[0]) for about, _ in heads]
+            widths = {row.count("<td") for row in re.findall(r"<tr>.*?</tr>", one) if "<td" in row}
+            assert widths <= {sum(spans)}
+
+
 def test_numbers():
     assert [number(v, 1) for v in (1234.56, np.nan, None, np.inf)] == ["1,234.6", "–", "–", "∞"]
     assert [significant(v) for v in (0, 1234.56, 18.0, 1e-12, np.nan)] == [
@@ -480,11 +497,11 @@ def test_how_experts_differ_by_the_columns_of_their_items(tmp_path):
     posterior = with_bias(kind_posterior("boxes", n_draws=10))
     page = page_of(posterior, tmp_path)
     heads = ["x offset", "y offset", "width", "height", "noise"]
-    (head,) = [row for row in page.rows if "x offset" in row]
-    assert head[:2] + head[2::2] == ["expert", "boxes", *heads]
+    (head,) = [row for row in page.rows if "x offset (95 %)" in row]
+    assert head == ["expert", "boxes", *(f"{name} (95 %)" for name in heads)]
     bias = posterior.expert_bias
     for f, name in enumerate(posterior.items.experts):
-        (row,) = [r for r in page.rows if r[0] == name and len(r) == len(head)]
+        (row,) = [r for r in page.rows if r[0] == name and len(r) == 2 + 2 * len(heads)]
         assert row[6] == number(bias.found["width_factor"].mean[f], 3)
     assert "Width and height: 1.05 is 5 % larger than the others." in page.text
 

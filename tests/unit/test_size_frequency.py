@@ -10,14 +10,15 @@ import pytest
 
 from dfcrp import plots
 from dfcrp.craterstats import Isochrons
-from dfcrp.errors import SettingsError
+from dfcrp.errors import InputError, SettingsError
 from dfcrp.items.site import Site
 from dfcrp.posterior.sizes import BINNINGS, KINDS, bin_edges
 from dfcrp.report.contents import Contents
 from dfcrp.report.sections.objects import size_table
 from dfcrp.settings.config import Config, SummarySettings
+from dfcrp.settings.consensus import REAL
 from reference import summary_reference as twin
-from reference.small_posteriors import random_posterior
+from reference.small_posteriors import random_posterior, under_detection
 
 #: 0.5 km and 4 km² make the numbers differ from those in pixels.
 KNOWN = Site("px", area_km2=4.0, metres_per_pixel=500.0)
@@ -106,6 +107,47 @@ def test_every_diameter_has_a_bin(binning):
     assert decade[0] == pytest.approx(1.0)
     count = {"pseudo-log": 18, "root-2": 7, "10/decade": 10, "20/decade": 20}[binning]
     assert len(decade) - 1 == count
+
+
+def test_bins_between_two_diameters():
+    posterior = posterior_with()
+    whole = posterior.size_frequency("relative")
+    low, high = whole.d_min[1], whole.d_max[-2]
+    part = posterior.size_frequency("relative", diameters=(low, high))
+    assert part.d_min.tolist() == whole.d_min[1:-1].tolist()
+    assert part.mean.tolist() == whole.mean[1:-1].tolist()
+    with pytest.raises(SettingsError, match="no bin lies between the diameters 1 and 2"):
+        posterior.size_frequency("relative", diameters=(1.0, 2.0))
+
+
+def test_a_figure_begins_with_a_bin_that_was_counted_in_full():
+    """With a smallest diameter the bin that holds it has only a part of its objects."""
+    posterior = posterior_with()
+    whole = posterior.size_frequency("differential")
+    assert whole.d_min[0] < whole.smallest < whole.d_max[0]
+    assert plots.prepare_size_differential(posterior).d_min[0] == whole.d_max[0]
+    asked = plots.prepare_size_differential(posterior, diameters=(0.0, math.inf))
+    assert asked.d_min[0] == whole.d_min[0]
+
+
+def test_where_reality_is_known_real_objects_are_counted():
+    """On average as many as p_real says, whatever the number of experts."""
+    posterior = under_detection(posterior_with())
+    usual = posterior.consensus_diameters()
+    assert posterior.size_frequency("cumulative").min_experts == REAL
+    p, labels = posterior.detection.p_real_marking, posterior.labels
+    each = [
+        sum(p[own == name].mean() for name in np.unique(own))
+        for own in labels.reshape(-1, labels.shape[2])
+    ]
+    error = math.sqrt(max(each) / 4 / len(each))
+    assert np.mean([len(draw) for draw in usual]) == pytest.approx(np.mean(each), abs=4 * error)
+    again = under_detection(posterior_with()).consensus_diameters()
+    assert all((a == b).all() for a, b in zip(usual, again, strict=True))
+    _, ax = plots.plot_size_relative(posterior)
+    assert "posterior, real objects" in [t.get_text() for t in ax.get_legend().get_texts()]
+    with pytest.raises(InputError, match="which clusters are real"):
+        posterior_with().consensus_diameters(REAL)
 
 
 def test_wrong_choices_are_named():

@@ -7,8 +7,9 @@ from PIL import Image as Pillow
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError
 from dfcrp.items.items import Items
 from dfcrp.items.site import Site
-from dfcrp.plots import flat, maps
-from dfcrp.plots.flat import configured_underlay, extent_of, flat_map, places_of, read_underlay
+from dfcrp.plots import maps, underlay
+from dfcrp.plots.flat import flat_map
+from dfcrp.plots.underlay import configured_underlay, extent_of, places_of, read_underlay
 from dfcrp.settings.config import ImageSettings, make_config, to_toml
 
 
@@ -43,7 +44,7 @@ def test_settings_survive_the_toml_file():
 @pytest.mark.parametrize("kind", ["png", "jpg", "tif", "16 bit tif", "32 bit tif", "palette png"])
 def test_large_images_are_reduced(kind, tmp_path, monkeypatch):
     """Bright in the lower right corner, where it stays; the last pixels are a block of fewer."""
-    monkeypatch.setattr(flat, "MAX_PIXELS", 20)
+    monkeypatch.setattr(underlay, "MAX_PIXELS", 20)
     pixels = np.zeros((301, 499), np.uint8)
     pixels[150:, 250:] = 200
     path = tmp_path / f"image.{kind[-3:]}"
@@ -57,7 +58,7 @@ def test_large_images_are_reduced(kind, tmp_path, monkeypatch):
     found = read_underlay(path, np.array([1.0]))
     assert 10 <= max(found.pixels.shape[:2]) <= 20
     assert found.extent == (0, 499, 301, 0)
-    levels = flat.grey_levels(found.pixels)
+    levels = underlay.grey_levels(found.pixels)
     levels = levels if levels.ndim == 2 else levels[..., 0]
     bright = levels > 0.5 * levels.max()
     rows, columns = bright.shape
@@ -68,7 +69,7 @@ def test_large_images_are_reduced(kind, tmp_path, monkeypatch):
 
 def test_block_means_are_means():
     pixels = np.arange(35, dtype=np.uint16).reshape(5, 7)
-    found = flat._block_means(pixels, 3)
+    found = underlay._block_means(pixels, 3)
     expected = [[pixels[r : r + 3, c : c + 3].mean() for c in (0, 3, 6)] for r in (0, 3)]
     assert found == pytest.approx(np.array(expected))
 

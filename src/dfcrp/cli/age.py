@@ -94,7 +94,7 @@ def command(
     from dfcrp.errors import InputError, SettingsError
     from dfcrp.files import write_text
     from dfcrp.plots.sizes import draw_model_ages
-    from dfcrp.plots.style import save_figure
+    from dfcrp.plots.style import figure_of, save_figure
     from dfcrp.posterior.saving import load
     from dfcrp.posterior.sizes import posterior_ages
     from dfcrp.report.sections.ages import write_ages
@@ -120,7 +120,7 @@ def command(
         posterior, program, dating, draws=draws, min_experts=min_experts, keep=keep
     )
     write_text(run, TABLE, _csv(found))
-    figure = draw_model_ages(found).get_figure(root=True)
+    figure = figure_of(draw_model_ages(found))
     png, *_ = save_figure(figure, run, f"figures/{FIGURE}", ("png", "svg", "pdf"))
     write_ages(run, posterior, found, _isochrons(program, found, options["equilibrium"]))
     click.echo(describe(found))

@@ -36,9 +36,9 @@ def command(run: Path, item: str, figure: Path | None, likelihood: str | None) -
     found = posterior.explain(item)
     click.echo(found.text())
     if figure is not None:
-        from dfcrp.plots.neighbourhood import plot_neighbourhood
+        from dfcrp import plots
         from dfcrp.plots.style import save_as
 
-        _, axes = plot_neighbourhood(posterior, found)
+        _, axes = plots.FIGURES["neighbourhood"].plot(posterior, found)
         save_as(axes.figure, figure)
         click.echo(f"\nfigure: {figure}")

@@ -332,7 +332,7 @@ def command(
     """
     import dataclasses
 
-    from dfcrp.cli.ground import image_settings, told_site
+    from dfcrp.cli.ground import check_photographs, image_settings, told_site
     from dfcrp.cli.job import run_job
     from dfcrp.errors import InputError
     from dfcrp.fitting.api import decided, resolve_for
@@ -360,6 +360,7 @@ def command(
             "--image-file is for one image, and the items are on several; choose one with "
             "--image, or give it later with `dfcrp report RUN --image NAME`"
         )
+    check_photographs(read, resolved.image)
     items = dataclasses.replace(read, site=told_site(read.site, ground))
     if decisions is not None:
         items = decided(items, decisions)

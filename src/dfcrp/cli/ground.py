@@ -13,15 +13,17 @@ from dfcrp.errors import InputError, SettingsError
 from dfcrp.settings.values import IMAGE_Y
 
 if TYPE_CHECKING:
+    from dfcrp.items.items import Items
     from dfcrp.items.site import Site
+    from dfcrp.settings.config import ImageSettings
     from dfcrp.values import Json
 
 SITE_OPTIONS = ("metres_per_pixel", "area_km2", "body")
 #: A command, or the function that becomes one.
 C = TypeVar("C", bound=Callable[..., object])
 #: As in ``dfcrp.plots.drawing``, which takes longer to load than the help should.
-FIGURE_FORMATS = ("svg", "pdf", "png")
-IMAGE_OPTIONS = ("image_file", "image_y", "image_offset", "image_scale")
+FIGURE_FORMATS = ("svg", "pdf", "png", "csv")
+IMAGE_OPTIONS = ("image_file", "images_from", "image_y", "image_offset", "image_scale")
 
 
 class Numbers(click.ParamType):
@@ -87,6 +89,13 @@ def image_options(command: C) -> C:
             help="The marked image (PNG, JPEG or TIFF), to show beneath the maps.",
         ),
         click.option(
+            "--images-from",
+            type=click.Path(path_type=Path),
+            metavar="FOLDER",
+            help="The marked images, each under its name, with an ending such as .jpg or without; "
+            "or one file.",
+        ),
+        click.option(
             "--image-y",
             type=click.Choice(IMAGE_Y),
             help="Direction of y; auto is up if most y are negative.  [default: auto]",
@@ -131,7 +140,8 @@ def figures_option(command: C) -> C:
         type=Formats(),
         default=("svg",),
         metavar="FORMAT,...",
-        help="Formats of the figures: svg, pdf, png, or several, as in svg,pdf.  [default: svg]",
+        help="Formats of the figures: svg, pdf, png, csv (the numbers), or several, as in "
+        "svg,pdf.  [default: svg]",
     )
     return option(command)
 
@@ -162,8 +172,14 @@ def told_site(site: Site, options: Mapping[str, Any]) -> Site:
 def image_settings(options: Mapping[str, Any]) -> Json:
     """The options of the image that were given, as settings; the file is looked for."""
     given = {name: options[name] for name in IMAGE_OPTIONS if options[name] is not None}
+    if "images_from" in given:
+        place = Path(given["images_from"])
+        if place.is_dir():
+            given["images_from"] = str(place.resolve())
+        else:
+            given["image_file"] = given.pop("images_from")
     if "image_file" in given:
-        from dfcrp.plots.flat import check_image
+        from dfcrp.plots.underlay import check_image
 
         file = Path(given["image_file"])
         if not file.is_file():
@@ -171,3 +187,27 @@ def image_settings(options: Mapping[str, Any]) -> Json:
         check_image(file)
         given["image_file"] = str(file.resolve())
     return given
+
+
+def check_photographs(items: Items, settings: ImageSettings) -> None:
+    """Say which images have no photograph in the folder of the settings; refuse if none has."""
+    from dfcrp.markup import counted, listed
+    from dfcrp.plots.underlay import photographs
+
+    if settings.folder is None:
+        return
+    found = photographs(settings.folder)
+    without = [name for name in items.images if found.find(name) is None]
+    if len(without) == len(items.images):
+        raise InputError(
+            f"{settings.folder}: holds no photograph of these images: they are called "
+            f"{listed(without, 3)}, and there {found.example}. A photograph has the name of its "
+            "image, with an ending such as .jpg or without"
+        )
+    if without:
+        have = "has" if len(without) == 1 else "have"
+        click.echo(
+            f"Note: {counted(len(without), 'image')} of {len(items.images):,} {have} no photograph "
+            f"in {settings.folder}: {listed(without, 5)}.",
+            err=True,
+        )

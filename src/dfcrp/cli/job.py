@@ -155,7 +155,8 @@ def make_image_report(
     figures: Sequence[str] = ("svg",),
 ) -> None:
     """Figures and page of one image of many."""
-    from dfcrp.plots.flat import configured_underlay, flat_map_or_none, places_of
+    from dfcrp.plots.flat import flat_map_or_none
+    from dfcrp.plots.underlay import configured_underlay, frame_of, places_of
     from dfcrp.report import write_image
 
     if not quiet:
@@ -163,7 +164,8 @@ def make_image_report(
     part = posterior[name]
     placed = flat_map_or_none(part.items)
     places = places_of(part.items)
-    underlay = None if placed is None else configured_underlay(picture, placed.y, places)
+    framed = frame_of(picture, part.items, name)
+    underlay = None if placed is None else configured_underlay(picture, placed.y, places, framed)
     page = write_image(
         posterior,
         folder,

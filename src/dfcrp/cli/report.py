@@ -60,7 +60,7 @@ def command(
 
     What the options say is kept in the run folder.
     """
-    from dfcrp.cli.ground import image_settings
+    from dfcrp.cli.ground import check_photographs, image_settings
     from dfcrp.cli.job import describe, list_files, make_image_report, make_report
     from dfcrp.errors import InputError
     from dfcrp.posterior.saving import load, write_results
@@ -73,8 +73,12 @@ def command(
         raise InputError(f"{run}: --image and --pages are for runs over many images")
     if image is not None and min_experts is not None:
         raise InputError("--min-experts is for all images of a run; give it without --image")
-    if many and changes and image is None:
-        raise InputError("--image-file is for one image; name it with --image")
+    if many and image is None and "image_file" in changes:
+        raise InputError(
+            "--image-file is for one image; name it with --image, or give a folder of photographs "
+            "with --images-from"
+        )
+    check_photographs(posterior.items, resolve(posterior.config, changes).image)
     if image is not None:
         picture = resolve(posterior.config, changes).image
         make_image_report(posterior, run, image, picture=picture, quiet=quiet, figures=figures)

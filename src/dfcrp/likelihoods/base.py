@@ -189,10 +189,14 @@ class Likelihood:
     weighs_new: bool = True
     #: What experts did with items, in sentences.
     verb: str = "listed"
-    #: What is meant by their size, where they have one.
+    #: What their size is called, where they have one, and how it follows from the columns.
     size_word: str = "diameter"
-    #: Figures of the report that only this kind has, by their names in ``dfcrp.plots``.
-    figures: tuple[str, ...] = ()
+    size_formula: str = ""
+
+    @property
+    def size_label(self) -> str:
+        """The size with its formula, for axes."""
+        return f"{self.size_word} {self.size_formula}".rstrip()
 
     def standard(self, columns: dict[str, Array], place: Place) -> dict[str, Array]:
         """The columns of ``columns`` from checked ones that may say it in another way."""

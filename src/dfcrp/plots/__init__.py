@@ -1,71 +1,43 @@
-"""Figures: ``prepare_x`` gives a figure's table, ``draw_x`` draws it, ``plot_x`` does both.
+"""Figures: each is one object of the registry ``FIGURES``, which its module makes.
 
-The functions are loaded when first used, so that importing the package stays quick.
+``prepare_x`` gives the table of figure x, ``draw_x`` draws it, ``plot_x`` does both. Figures are
+loaded when first used, so that importing the package stays quick.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-#: Each has three functions, in a module of its name unless ``_HOMES`` says otherwise.
-FIGURES = (
-    "catalogue_map",
-    "certainty",
-    "cluster_sizes",
-    "coclustering",
-    "corrected_sizes",
-    "counts_by_size",
-    "evaluation",
-    "expert_panels",
-    "items_map",
-    "jaccard",
-    "neighbourhood",
-    "radius",
-    "reality",
-    "scores",
-    "sensitivity",
-    "singletons",
-    "size_differential",
-    "size_frequency",
-    "size_relative",
-    "skills",
-    "traces",
-)
-_HOMES = {
-    figure: home
-    for home, figures in {
-        "certainty": ("coclustering",),
-        "detection": (
-            *("cluster_sizes", "corrected_sizes", "reality", "scores", "sensitivity", "skills"),
-        ),
-        "experts": ("expert_panels", "jaccard", "singletons"),
-        "maps": ("catalogue_map", "items_map"),
-        "neighbourhood": ("radius",),
-        "sizes": ("counts_by_size", "size_differential", "size_frequency", "size_relative"),
-    }.items()
-    for figure in figures
-}
-#: Of the figures, those about diameters, those about any size, such as that of a box, and those
-#: that show DBSCAN beside the posterior.
-NEED_DIAMETERS = ("size_differential", "size_frequency", "size_relative")
-NEED_SIZES = ("corrected_sizes", "sensitivity")
-#: And those about scores.
-NEED_SCORES = ("scores",)
-BESIDE_DBSCAN = ("counts_by_size", "size_differential", "size_frequency", "size_relative")
-WITH_ISOCHRONS = ("size_differential", "size_frequency", "size_relative")
+if TYPE_CHECKING:
+    from dfcrp.plots.figure import Figure
+
+    FIGURES: Mapping[str, Figure[Any, Any]]
+
+#: Modules with figures, in the order of the report; each lists its own as ``FIGURES``.
+_MODULES = ("traces", "maps", "experts", "sizes", "certainty", "neighbourhood", "detection")
 _ACTIONS = ("prepare", "draw", "plot")
 
 
+@cache
+def _figures() -> Mapping[str, Figure[Any, Any]]:
+    homes = [import_module(f"dfcrp.plots.{module}") for module in _MODULES]
+    return {figure.name: figure for home in homes for figure in home.FIGURES}
+
+
 def __getattr__(name: str) -> Any:
+    if name == "FIGURES":
+        return _figures()
     action, _, figure = name.partition("_")
     if name == "save_figure":
-        return import_module("dfcrp.plots.style").save_figure
-    if action in _ACTIONS and figure in FIGURES:
-        home = _HOMES.get(figure, figure)
-        return getattr(import_module(f"dfcrp.plots.{home}"), name)
+        return getattr(import_module("dfcrp.plots.style"), name)
+    if action in _ACTIONS and figure in _figures():
+        return getattr(_figures()[figure], action)
     raise AttributeError(f"module 'dfcrp.plots' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return ["FIGURES", "save_figure", *(f"{a}_{f}" for f in FIGURES for a in _ACTIONS)]
+    functions = (f"{action}_{name}" for name in _figures() for action in _ACTIONS)
+    return ["FIGURES", "save_figure", *functions]

@@ -1,28 +1,36 @@
-"""Figures of how sure the catalogue is: item by item, and pair by pair as a matrix."""
+"""Figures of how sure the catalogue is, and of how right it is beside a truth."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.errors import InputError
 from dfcrp.markup import plural
+from dfcrp.plots.figure import Columns, Figure, Options, Shared
+from dfcrp.plots.flat import Floats
 from dfcrp.plots.style import (
     BLUE,
-    INK,
+    GREY,
     VERMILION,
     WIDE,
     given_axes,
     new_axes,
-    plain,
-    single_axes,
     styled,
 )
-from dfcrp.posterior.explain import find_item, nearest_first
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.settings.consensus import in_short
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
+
+    from dfcrp.items.items import Items
+    from dfcrp.plots.style import Panels
 
 BINS = 20
 
@@ -43,7 +51,7 @@ class Certainty:
 
 
 def prepare_certainty(
-    posterior: Posterior, *, catalogue: Any = None, bins: int = BINS
+    posterior: Posterior, *, catalogue: pandas.DataFrame | None = None, bins: int = BINS
 ) -> Certainty:
     """``catalogue`` saves making it a second time."""
     table = posterior.catalogue() if catalogue is None else catalogue
@@ -59,7 +67,7 @@ def prepare_certainty(
     )
 
 
-def draw_certainty(table: Certainty, axes: Any = None) -> list[Any]:
+def draw_certainty(table: Certainty, axes: Panels | None = None) -> list[Axes]:
     """Items on the left, clusters on the right; the numbers on a logarithmic scale."""
     with styled():
         panels = given_axes(new_axes(WIDE, 2.4, 1, 2) if axes is None else axes, 2)
@@ -87,120 +95,134 @@ def draw_certainty(table: Certainty, axes: Any = None) -> list[Any]:
     return panels[:2]
 
 
-def _whole_numbers(ax: Any) -> None:
+def _whole_numbers(ax: Axes) -> None:
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     ax.yaxis.set_minor_formatter(NullFormatter())
 
 
-def plot_certainty(
-    posterior: Posterior, axes: Any = None, **options: Any
-) -> tuple[Certainty, list[Any]]:
-    """Prepare with ``options`` and draw."""
-    table = prepare_certainty(posterior, **options)
-    return table, draw_certainty(table, axes)
-
-
-#: Items that are shown, more if the last cluster is larger.
-SHOWN = 24
-#: Items up to which each has its name printed.
-MAX_NAMES = 60
-
-
+# --- beside a truth -----------------------------------------------------------------------------
 @dataclass(frozen=True)
-class CoclusteringTable:
-    """Probabilities of all pairs of a few items, cluster by cluster."""
+class EvaluationTable:
+    """The two curves; either may be empty."""
 
-    #: Positions of the items, their ids and experts.
-    items: NDArray[np.int64]
-    ids: tuple[str, ...]
-    experts: tuple[str, ...]
-    #: Cluster of the point partition.
-    clusters: NDArray[np.int64]
-    probability: NDArray[np.float64]
-    #: Row of the item that the neighbourhood is of.
-    centre: int
-
-
-def neighbourhood_of(posterior: Posterior, i: int, size: int) -> NDArray[np.int64]:
-    """Whole clusters of the point partition around an item, at least ``size`` items.
-
-    First the item's own, then those it shared a cluster with most often, then the nearest.
-    """
-    items, point = posterior.items, posterior.point_partition().labels
-    near, pairs = nearest_first(posterior, i), posterior.pairs
-    touching = (pairs.first == i) | (pairs.second == i)
-    shared = np.zeros(len(items))
-    shared[(pairs.first + pairs.second - i)[touching]] = pairs.probability[touching]
-    shared[i] = 2.0
-    # The own cluster comes first even if its members were hardly ever together.
-    shared += 2.0 * (point == point[i])
-    chosen: list[int] = []
-    taken: set[int] = set()
-    for j in near[np.argsort(-shared[near], kind="stable")]:
-        if int(point[j]) in taken:
-            continue
-        if len(chosen) >= size:
-            break
-        taken.add(int(point[j]))
-        members = np.flatnonzero(point == point[j])
-        chosen.extend(members[np.argsort(items.families[members], kind="stable")].tolist())
-    return np.array(chosen, np.int64)
+    #: What ranks the answer: p_real, score, ...
+    score: str
+    #: By bin: the mean probability, the share that is right, and the number.
+    mean_p: Floats
+    right: Floats
+    count: NDArray[np.int64]
+    precision: Floats
+    recall: Floats
+    #: Recall and precision of what is listed.
+    listed: tuple[float, float]
+    average_precision: float
 
 
-def prepare_coclustering(
-    posterior: Posterior, item: int | str | None = None, *, size: int = SHOWN
-) -> CoclusteringTable:
-    """Around an item (index or id); without one, around the least certain one."""
-    if item is None:
-        item = int(np.argmin(posterior.membership.p_member))
-    i = find_item(posterior.items, item)
-    chosen = neighbourhood_of(posterior, i, size)
-    found = posterior.items
-    matrix = posterior.coclustering()[chosen][:, chosen].toarray()
-    return CoclusteringTable(
-        items=chosen,
-        ids=tuple(str(found.id[j]) for j in chosen),
-        experts=tuple(str(found.expert[j]) for j in chosen),
-        clusters=posterior.point_partition().labels[chosen].astype(np.int64),
-        probability=matrix,
-        centre=int(np.flatnonzero(chosen == i)[0]),
+def prepare_evaluation(
+    posterior: Posterior | None = None,
+    *,
+    found: Mapping[str, Any] | None = None,
+    truth: Items | None = None,
+) -> EvaluationTable:
+    """From what ``dfcrp.evaluate`` or ``Posterior.evaluate`` found, or from a truth."""
+    if found is None:
+        if posterior is None or truth is None:
+            raise InputError("this figure is of an evaluation; give truth=, or found=")
+        found = posterior.evaluate(truth)
+    bins, curve = found["calibration"], found["curve"]
+
+    def column(rows: Iterable[Mapping[str, float]], name: str) -> Floats:
+        return np.array([row[name] for row in rows], np.float64)
+
+    listed = (found["recall"], found["precision"])
+    return EvaluationTable(
+        score=found["score"] or "",
+        mean_p=column(bins, "mean_p"),
+        right=column(bins, "right"),
+        count=column(bins, "n").astype(np.int64),
+        precision=column(curve, "precision"),
+        recall=column(curve, "recall"),
+        listed=tuple(np.nan if one is None else float(one) for one in listed),  # type: ignore[arg-type]
+        average_precision=_number(found["average_precision"]),
     )
 
 
-def draw_coclustering(table: CoclusteringTable, ax: Any = None) -> Any:
-    """Lines part the clusters of the point partition; the item in question stands out."""
-    count = len(table.items)
+def _number(value: float | None) -> float:
+    return np.nan if value is None else value
+
+
+def draw_evaluation(table: EvaluationTable, axes: Panels | None = None) -> list[Axes]:
+    """Two panels."""
     with styled():
-        if ax is None:
-            size = float(np.clip(1.8 + 0.16 * count, 2.6, 0.85 * WIDE))
-            ax = single_axes(size + 0.6, size)
-        image = ax.imshow(table.probability, cmap="Blues", vmin=0.0, vmax=1.0)
-        ax.figure.colorbar(image, ax=ax, shrink=0.8, label="probability of sharing a cluster")
-        for edge in np.flatnonzero(np.diff(table.clusters)) + 0.5:
-            ax.axhline(edge, color=INK, linewidth=0.6)
-            ax.axvline(edge, color=INK, linewidth=0.6)
-        ax.set_xticks([])
-        ax.set_yticks([])
-        if count <= MAX_NAMES:
-            names = [
-                f"{plain(expert, 16)} {plain(name, 12)}"
-                for expert, name in zip(table.experts, table.ids, strict=True)
-            ]
-            ax.set_yticks(range(count), names, fontsize=6.0)
-            ax.set_xticks(range(count), names, fontsize=6.0, rotation=90)
-            for label in (ax.get_yticklabels()[table.centre], ax.get_xticklabels()[table.centre]):
-                label.set(color=VERMILION, fontweight="bold")
-        ax.tick_params(length=0)
-        for side in ("top", "right"):
-            ax.spines[side].set_visible(True)
-    return ax
+        if axes is None:
+            axes = new_axes(WIDE, 3.0, 1, 2)
+        left, right = given_axes(axes, 2)[:2]
+        _draw_calibration(table, left)
+        if len(table.recall):
+            left_end = np.append(table.precision[:1], table.precision)
+            right.step(np.append(0.0, table.recall), left_end, where="pre", color=BLUE)
+            right.set_title(f"average precision {table.average_precision:.3f}")
+        right.plot(*table.listed, "o", color=VERMILION, markersize=5.0)
+        right.set_xlabel("recall")
+        right.set_ylabel("precision")
+        for ax in (left, right):
+            ax.set_xlim(-0.02, 1.02)
+            ax.set_ylim(-0.03, 1.03)
+    return [left, right]
 
 
-def plot_coclustering(
-    posterior: Posterior, item: int | str | None = None, ax: Any = None, **options: Any
-) -> tuple[CoclusteringTable, Any]:
-    """Prepare with ``options`` and draw."""
-    table = prepare_coclustering(posterior, item, **options)
-    return table, draw_coclustering(table, ax)
+def _draw_calibration(table: EvaluationTable, ax: Axes) -> None:
+    ax.plot([0.0, 1.0], [0.0, 1.0], color=GREY, linewidth=0.8)
+    if len(table.mean_p):
+        error = 2.0 * np.sqrt(table.right * (1.0 - table.right) / table.count)
+        ax.errorbar(
+            table.mean_p,
+            table.right,
+            yerr=error,
+            fmt="o-",
+            color=BLUE,
+            markersize=3.5,
+            linewidth=0.6,
+        )
+        for x, y, count in zip(table.mean_p, table.right, table.count.tolist(), strict=True):
+            ax.annotate(f"{count:,}", (x, y), (4, -8), textcoords="offset points", fontsize=6)
+    ax.set_xlabel(table.score if len(table.mean_p) else "no probabilities")
+    ax.set_ylabel("share that is right")
+
+
+def list_evaluation(table: EvaluationTable) -> Columns:
+    """A row for each point of the two curves."""
+    curves = (
+        ("calibration", table.mean_p, table.right, table.count.tolist()),
+        ("precision", table.recall, table.precision, [""] * len(table.recall)),
+    )
+    rows = [(name, *row) for name, *values in curves for row in zip(*values, strict=True)]
+    names = ("curve", "mean_p_or_recall", "right_or_precision", "n")
+    return {name: [row[k] for row in rows] for k, name in enumerate(names)}
+
+
+def _evaluated(shared: Shared) -> Options | None:
+    return None if shared.evaluation is None else {"found": shared.evaluation}
+
+
+FIGURES = (
+    Figure(
+        "certainty",
+        "how many items are how sure of their cluster, and clusters of their consensus",
+        prepare_certainty,
+        draw_certainty,
+        in_report=lambda shared: {"catalogue": shared.catalogue},
+    ),
+    Figure(
+        "evaluation",
+        "[beside a truth](evaluate.md): share that is right against the probability that was "
+        "given, and precision against recall",
+        prepare_evaluation,
+        draw_evaluation,
+        in_report=_evaluated,
+        of_many=True,
+        listing=list_evaluation,
+    ),
+)

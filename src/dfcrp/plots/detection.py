@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
-from dfcrp.markup import plural
+from dfcrp.plots.figure import (
+    DETECTION,
+    ONE_IMAGE,
+    SCORES,
+    SIZES,
+    Columns,
+    Figure,
+    matrix_columns,
+    never,
+)
 from dfcrp.plots.sizes import plain_ticks
 from dfcrp.plots.style import (
     BLUE,
@@ -17,18 +26,25 @@ from dfcrp.plots.style import (
     NARROW,
     VERMILION,
     WIDE,
+    figure_of,
     given_axes,
-    legend_of,
+    legend_above,
     new_axes,
     plain,
     single_axes,
     styled,
+    whole_numbers,
 )
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.priors.detection.answers import NAMED, DetectionSummary
 from dfcrp.priors.detection.calibration import SourceScores, source_scores
 from dfcrp.priors.detection.curves import sensitivity_curves
 from dfcrp.summaries.streaming import Interval, summarise
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from dfcrp.plots.style import Handle, Panels
 
 #: Panels in a row, and experts that still get one each: those with most items.
 COLUMNS = 4
@@ -43,19 +59,8 @@ SCORE_COLUMNS = 4
 
 def answers_of(posterior: Posterior) -> DetectionSummary:
     """What the prior says of these draws."""
-    if posterior.detection is None:
-        raise InputError(
-            'this figure is about the answers of the prior "detection"; the run had the prior '
-            f'"{posterior.config.run.prior}"'
-        )
+    assert posterior.detection is not None  # as all figures here need
     return posterior.detection
-
-
-def _refuse_without_sizes(posterior: Posterior) -> None:
-    if not posterior.has_sizes:
-        raise InputError(
-            f"this figure is by size, which {plural(posterior.likelihood.noun)} do not have"
-        )
 
 
 # --- sensitivity by diameter --------------------------------------------------------------------
@@ -73,8 +78,6 @@ class SensitivityTable:
 
 def prepare_sensitivity(posterior: Posterior) -> SensitivityTable:
     """The curves of the experts with most items."""
-    answers_of(posterior)
-    _refuse_without_sizes(posterior)
     items = posterior.items
     found = sensitivity_curves(posterior)
     count = np.bincount(items.families, minlength=len(items.experts))
@@ -82,11 +85,11 @@ def prepare_sensitivity(posterior: Posterior) -> SensitivityTable:
     names = tuple(items.experts[f] for f in order)
     likelihood = posterior.likelihood
     return SensitivityTable(
-        names, found.diameter, found.sensitivity[order], likelihood.verb, likelihood.size_word
+        names, found.diameter, found.sensitivity[order], likelihood.verb, likelihood.size_label
     )
 
 
-def draw_sensitivity(table: SensitivityTable, axes: Any = None) -> list[Any]:
+def draw_sensitivity(table: SensitivityTable, axes: Panels | None = None) -> list[Axes]:
     """A panel for each expert: the curve with its 95 % band, the others' pale behind it."""
     count = len(table.experts)
     columns = min(COLUMNS, count)
@@ -100,12 +103,12 @@ def draw_sensitivity(table: SensitivityTable, axes: Any = None) -> list[Any]:
             panels[k].set_title(plain(name))
         for ax in panels[count:]:
             ax.set_axis_off()
-        panels[0].get_figure().supxlabel(f"{table.size} of the object", fontsize=8)
-        panels[0].get_figure().supylabel(f"probability of being {table.verb}", fontsize=8)
+        figure_of(panels).supxlabel(f"{table.size} of the object", fontsize=8)
+        figure_of(panels).supylabel(f"probability of being {table.verb}", fontsize=8)
     return panels[:count]
 
 
-def _draw_panel(ax: Any, table: SensitivityTable, k: int) -> None:
+def _draw_panel(ax: Axes, table: SensitivityTable, k: int) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     found, x = table.sensitivity, table.diameter
@@ -120,14 +123,6 @@ def _draw_panel(ax: Any, table: SensitivityTable, k: int) -> None:
     ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     ax.xaxis.set_minor_formatter(NullFormatter())
-
-
-def plot_sensitivity(
-    posterior: Posterior, axes: Any = None, **options: Any
-) -> tuple[SensitivityTable, list[Any]]:
-    """Prepare with ``options`` and draw."""
-    table = prepare_sensitivity(posterior, **options)
-    return table, draw_sensitivity(table, axes)
 
 
 # --- size-frequency distribution, corrected -----------------------------------------------------
@@ -145,33 +140,29 @@ class CorrectedSizes:
 def prepare_corrected_sizes(posterior: Posterior) -> CorrectedSizes:
     """At the lower edge of each level of size."""
     found = answers_of(posterior)
-    _refuse_without_sizes(posterior)
-    if posterior.many is not None:
-        raise InputError(
-            "this figure is of one image: ask the posterior of one, as in posterior[NAME]"
-        )
 
-    def at_least(counts: NDArray[Any]) -> Interval:
+    def at_least(counts: NDArray[np.int64]) -> Interval:
         return summarise(counts[:, ::-1].cumsum(axis=1)[:, ::-1])
 
     return CorrectedSizes(
         found.level_edges[:-1],
         at_least(found.seen_at),
         at_least(found.seen_at + found.missed_at),
-        posterior.likelihood.size_word,
+        posterior.likelihood.size_label,
     )
 
 
-def draw_corrected_sizes(table: CorrectedSizes, ax: Any = None) -> Any:
+def draw_corrected_sizes(table: CorrectedSizes, ax: Axes | None = None) -> Axes:
     """Two bands on logarithmic scales."""
     with styled():
         ax = single_axes(0.7 * WIDE, 3.2) if ax is None else ax
         handles = []
-        for band, colour in ((table.total, VERMILION), (table.seen, BLUE)):
+        # Where nothing was missed the thick line still shows on both sides of the thin one.
+        for band, colour, width in ((table.total, VERMILION, 3.0), (table.seen, BLUE, 1.0)):
             low, high = np.maximum(band.lo, 0.5), np.maximum(band.hi, 0.5)
             ax.fill_between(table.diameter, low, high, color=colour, alpha=0.25, linewidth=0.0)
             middle = np.where(band.mean >= 0.5, band.mean, np.nan)
-            handles += ax.plot(table.diameter, middle, color=colour, linewidth=1.3)
+            handles += ax.plot(table.diameter, middle, color=colour, linewidth=width)
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_ylim(bottom=0.8)
@@ -179,16 +170,8 @@ def draw_corrected_sizes(table: CorrectedSizes, ax: Any = None) -> Any:
         ax.set_ylabel("number of objects of this size or larger")
         for axis in (ax.xaxis, ax.yaxis):
             plain_ticks(axis)
-        legend_of(ax, handles, ["seen and missed", "seen"])
+        legend_above(ax, handles, ["seen and missed", "seen"])
     return ax
-
-
-def plot_corrected_sizes(
-    posterior: Posterior, ax: Any = None, **options: Any
-) -> tuple[CorrectedSizes, Any]:
-    """Prepare with ``options`` and draw."""
-    table = prepare_corrected_sizes(posterior, **options)
-    return table, draw_corrected_sizes(table, ax)
 
 
 # --- clusters by number of experts --------------------------------------------------------------
@@ -220,7 +203,7 @@ def prepare_cluster_sizes(posterior: Posterior) -> ClusterSizes:
     )
 
 
-def draw_cluster_sizes(table: ClusterSizes, ax: Any = None) -> Any:
+def draw_cluster_sizes(table: ClusterSizes, ax: Axes | None = None) -> Axes:
     """Predicted means with 95 % intervals; observed numbers as diamonds, red outside."""
     with styled():
         ax = single_axes(0.7 * WIDE, 2.8) if ax is None else ax
@@ -238,7 +221,8 @@ def draw_cluster_sizes(table: ClusterSizes, ax: Any = None) -> Any:
         (good,) = ax.plot(
             table.size[inside], table.observed[inside], "D", color=BLUE, markersize=4.0
         )
-        handles, names = [predicted, good], ["predicted, 95 %", "observed"]
+        handles: list[Handle] = [predicted, good]
+        names = ["predicted, 95 %", "observed"]
         if not inside.all():
             (bad,) = ax.plot(
                 table.size[~inside], table.observed[~inside], "D", color=VERMILION, markersize=4.0
@@ -248,17 +232,9 @@ def draw_cluster_sizes(table: ClusterSizes, ax: Any = None) -> Any:
         ax.set_ylim(bottom=0.0)
         ax.set_xlabel("experts who share it")
         ax.set_ylabel("number of clusters")
-        ax.xaxis.get_major_locator().set_params(integer=True)
-        legend_of(ax, handles, names)
+        whole_numbers(ax.xaxis)
+        legend_above(ax, handles, names)
     return ax
-
-
-def plot_cluster_sizes(
-    posterior: Posterior, ax: Any = None, **options: Any
-) -> tuple[ClusterSizes, Any]:
-    """Prepare with ``options`` and draw."""
-    table = prepare_cluster_sizes(posterior, **options)
-    return table, draw_cluster_sizes(table, ax)
 
 
 # --- probability of being real ------------------------------------------------------------------
@@ -295,7 +271,7 @@ def prepare_reality(posterior: Posterior, *, real: NDArray[np.bool_] | None = No
     return bin_reality(answers_of(posterior).p_real_marking, real)
 
 
-def draw_reality(table: Reality, ax: Any = None) -> Any:
+def draw_reality(table: Reality, ax: Axes | None = None) -> Axes:
     """Shares with what chance allows around them; numbers of items if there is no truth."""
     with styled():
         ax = single_axes(NARROW, 2.8) if ax is None else ax
@@ -316,12 +292,6 @@ def draw_reality(table: Reality, ax: Any = None) -> Any:
         ax.set_ylim(-0.03, 1.03)
         ax.set_ylabel("share that is real")
     return ax
-
-
-def plot_reality(posterior: Posterior, ax: Any = None, **options: Any) -> tuple[Reality, Any]:
-    """Prepare with ``options`` and draw."""
-    table = prepare_reality(posterior, **options)
-    return table, draw_reality(table, ax)
 
 
 @dataclass(frozen=True)
@@ -359,14 +329,14 @@ def prepare_skills(posterior: Posterior) -> SkillTable:
     )
 
 
-def draw_skills(table: SkillTable, axes: Any = None) -> list[Any]:
+def draw_skills(table: SkillTable, axes: Panels | None = None) -> list[Axes]:
     """Two panels with a row for each expert; those whose marks are mostly false are orange."""
     count = len(table.experts)
     rows = np.arange(count)
     with styled():
         if axes is None:
             height = 0.9 + 0.14 * max(count, 3)
-            axes = new_axes(WIDE, height, 1, 2, sharey=True, width_ratios=(3, 2))[0]
+            axes = new_axes(WIDE, height, 1, 2, sharey=True, width_ratios=(3, 2))
         panels = given_axes(axes, 2)
         colours = np.where(table.named, VERMILION, BLUE)
         for ax, found in zip(panels, (table.sensitivity, table.false), strict=False):
@@ -389,14 +359,6 @@ def draw_skills(table: SkillTable, axes: Any = None) -> list[Any]:
     return panels[:2]
 
 
-def plot_skills(
-    posterior: Posterior, axes: Any = None, **options: Any
-) -> tuple[SkillTable, list[Any]]:
-    """Prepare with ``options`` and draw."""
-    table = prepare_skills(posterior, **options)
-    return table, draw_skills(table, axes)
-
-
 @dataclass(frozen=True)
 class ScoresTable:
     """The sources with most scores."""
@@ -408,14 +370,11 @@ def prepare_scores(posterior: Posterior) -> ScoresTable:
     """Levels, curves and answers of every source."""
     found = source_scores(posterior.whole or posterior)
     if found is None:
-        raise InputError(
-            'this figure is about scores, which the prior "detection" learns from; these items '
-            "have none, or images were drawn each by itself"
-        )
+        raise InputError(SCORES.refusal(posterior))
     return ScoresTable(tuple(found))
 
 
-def draw_scores(table: ScoresTable, axes: Any = None) -> list[Any]:
+def draw_scores(table: ScoresTable, axes: Panels | None = None) -> list[Axes]:
     """A panel for each source: the curve with its 95 % band, and what the markings came to."""
     count = len(table.sources)
     columns = min(SCORE_COLUMNS, count)
@@ -434,12 +393,85 @@ def draw_scores(table: ScoresTable, axes: Any = None) -> list[Any]:
             ax.set_title(plain(one.source))
         for ax in panels[count:]:
             ax.set_axis_off()
-        panels[0].get_figure().supxlabel("score", fontsize=8)
-        panels[0].get_figure().supylabel("probability of being real", fontsize=8)
+        figure_of(panels).supxlabel("score", fontsize=8)
+        figure_of(panels).supylabel("probability of being real", fontsize=8)
     return panels[:count]
 
 
-def plot_scores(posterior: Posterior, axes: Any = None) -> tuple[ScoresTable, list[Any]]:
-    """Prepare and draw."""
-    table = prepare_scores(posterior)
-    return table, draw_scores(table, axes)
+def list_sensitivity(table: SensitivityTable) -> Columns:
+    """A row for each expert and size."""
+    found = table.sensitivity
+    names = {"expert": table.experts, "size": table.diameter}
+    return matrix_columns(names, mean=found.mean, lo=found.lo, hi=found.hi)
+
+
+def list_scores(table: ScoresTable) -> Columns:
+    """A row for each source and score."""
+    columns: dict[str, list[object]] = {}
+    for one in table.sources:
+        found = one.by_score
+        for name, values in (
+            ("source", [one.source] * len(one.score)),
+            ("score", one.score),
+            ("mean", found.mean),
+            ("lo", found.lo),
+            ("hi", found.hi),
+            ("p_real", one.p_real),
+            ("count", one.count),
+        ):
+            columns.setdefault(name, []).extend(values)
+    return columns
+
+
+FIGURES = (
+    Figure(
+        "skills",
+        "sensitivity and false marks per image of every expert, with intervals, the best first; "
+        "of more than 60 the best and the worst 30",
+        prepare_skills,
+        draw_skills,
+        needs=(DETECTION,),
+        of_many=True,
+    ),
+    Figure(
+        "sensitivity",
+        "how likely each expert is to find an object, by size",
+        prepare_sensitivity,
+        draw_sensitivity,
+        needs=(DETECTION, SIZES),
+        listing=list_sensitivity,
+    ),
+    Figure(
+        "corrected_sizes",
+        "cumulative number of real objects against size, seen, and with the missed ones",
+        prepare_corrected_sizes,
+        draw_corrected_sizes,
+        needs=(DETECTION, SIZES, ONE_IMAGE),
+    ),
+    Figure(
+        "cluster_sizes",
+        "clusters by number of experts, observed, and in new data from the model",
+        prepare_cluster_sizes,
+        draw_cluster_sizes,
+        needs=(DETECTION,),
+        of_many=True,
+    ),
+    Figure(
+        "scores",
+        "for each source with scores, the probability that an item is real by its score alone "
+        "(line and 95 % band), and what its items came to (points)",
+        prepare_scores,
+        draw_scores,
+        needs=(DETECTION, SCORES),
+        of_many=True,
+        listing=list_scores,
+    ),
+    Figure(
+        "reality",
+        "items by probability of being real; against the share that is, where the truth is known",
+        prepare_reality,
+        draw_reality,
+        needs=(DETECTION,),
+        in_report=never,
+    ),
+)

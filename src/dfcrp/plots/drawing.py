@@ -24,14 +24,14 @@ from typing import IO, Any
 
 from dfcrp import plots
 from dfcrp.files import write_bytes
-from dfcrp.plots.style import column_width, render
+from dfcrp.plots.style import column_width, figure_of, render
 from dfcrp.processes import WORKPLACE, python
 from dfcrp.sampling.runner import cores
 
 #: More helpers than this do not finish earlier: the slowest figure takes a third of the time.
 MAX_HELPERS = 3
-#: What figures can be saved as.
-FORMATS = ("svg", "pdf", "png")
+#: What figures can be saved as; csv are the numbers behind one.
+FORMATS = ("svg", "pdf", "png", "csv")
 JPEG_QUALITY = 88
 #: Layers of pixels within an SVG file, and the colours that are enough for them.
 PIXELS = re.compile(rb"(data:image/png;base64,\s*)([A-Za-z0-9+/=\s]+)")
@@ -72,11 +72,14 @@ def draw_one(order: Order) -> DrawnFigure:
 
     That is SVG, sharp at any zoom; over an image JPEG, which is a tenth of the size.
     """
-    axes = getattr(plots, f"draw_{order.name}")(order.table)
-    figure = (axes[0] if isinstance(axes, list) else axes).get_figure(root=True)
+    drawn = plots.FIGURES[order.name]
+    figure = figure_of(drawn.draw(order.table))
     inches = column_width(figure.get_figwidth())
     needed = "png" if order.photo else "svg"
-    made = render(figure, list(dict.fromkeys((*order.formats, needed))))
+    pictures = [kind for kind in order.formats if kind != "csv"]
+    made = render(figure, list(dict.fromkeys((*pictures, needed))))
+    if "csv" in order.formats:
+        made["csv"] = drawn.numbers(order.table).encode()
     if "svg" in made and not order.photo:
         made["svg"] = with_few_colours(made["svg"])
     order.folder.mkdir(parents=True, exist_ok=True)

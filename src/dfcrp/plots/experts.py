@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from dfcrp.errors import InputError, did_you_mean
 from dfcrp.markup import counted, plural
 from dfcrp.plots import maps
-from dfcrp.plots.flat import FlatMap, Underlay, flat_map, middle_stretch, read_underlay, stretch
+from dfcrp.plots.figure import PLACES, Columns, Figure, matrix_columns
+from dfcrp.plots.flat import FlatMap, flat_map, middle_stretch, stretch
 from dfcrp.plots.style import (
     COLOURS,
     INK,
@@ -20,13 +21,20 @@ from dfcrp.plots.style import (
     NARROW,
     PALE,
     WIDE,
+    Look,
     given_axes,
     new_axes,
     plain,
     single_axes,
     styled,
 )
+from dfcrp.plots.underlay import Beneath, Underlay, has_pixels, read_underlay
 from dfcrp.posterior.posterior import Posterior
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from dfcrp.plots.style import Panels
 
 #: Experts up to which every cell has its number printed.
 MAX_PRINTED = 20
@@ -84,7 +92,7 @@ def prepare_jaccard(posterior: Posterior) -> JaccardTable:
 ONE_COLUMN = 6
 
 
-def draw_jaccard(table: JaccardTable, ax: Any = None) -> Any:
+def draw_jaccard(table: JaccardTable, ax: Axes | None = None) -> Axes:
     """Darker is more similar; fewest items first, the diagonal from the upper left downwards."""
     count = len(table.experts)
     apart = np.where(np.eye(count, dtype=bool), np.nan, table.mean)
@@ -106,19 +114,19 @@ def draw_jaccard(table: JaccardTable, ax: Any = None) -> Any:
     return ax
 
 
-def _name_experts(ax: Any, table: JaccardTable) -> None:
+def _name_experts(ax: Axes, table: JaccardTable) -> None:
     count = len(table.experts)
     if count < table.n_experts:
         ax.set_xlabel(f"the {count} experts with most {table.nouns}, of {table.n_experts:,}")
     names = [plain(name) for name in table.experts]
     rows = [f"{name} ({n})" for name, n in zip(names, table.count, strict=True)]
-    size = {"fontsize": 7.0 if count <= MAX_PRINTED else 5.0}
+    size: Look = {"fontsize": 7.0 if count <= MAX_PRINTED else 5.0}
     ax.set_xticks(range(count), names, rotation=90, **size)
     ax.set_yticks(range(count), rows, **size)
     ax.tick_params(length=0)
 
 
-def _print_values(ax: Any, values: NDArray[np.float64], middle: float) -> None:
+def _print_values(ax: Axes, values: NDArray[np.float64], middle: float) -> None:
     for row, column in zip(*np.nonzero(np.isfinite(values)), strict=True):
         value = values[row, column]
         ax.text(
@@ -130,12 +138,6 @@ def _print_values(ax: Any, values: NDArray[np.float64], middle: float) -> None:
             fontsize=6.5,
             color="white" if value > middle else INK,
         )
-
-
-def plot_jaccard(posterior: Posterior, ax: Any = None) -> tuple[JaccardTable, Any]:
-    """Prepare and draw."""
-    table = prepare_jaccard(posterior)
-    return table, draw_jaccard(table, ax)
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,7 @@ def prepare_singletons(
     *,
     experts: Sequence[str] | None = None,
     threshold: float = 0.5,
-    image: Any = None,
+    image: Beneath = None,
     extent: maps.Region | None = None,
 ) -> SingletonMap:
     """Without ``experts`` the two with the largest shares of the size-1 clusters."""
@@ -198,11 +200,11 @@ def prepare_singletons(
     )
 
 
-def draw_singletons(table: SingletonMap, ax: Any = None) -> Any:
+def draw_singletons(table: SingletonMap, ax: Axes | None = None) -> Axes:
     """One colour for each expert, the first one beneath the others."""
     from matplotlib.lines import Line2D
 
-    colours = (PALE, "#E69F00") if table.underlay is not None else COLOURS
+    colours = (PALE, "#E69F00") if has_pixels(table.underlay) else COLOURS
     with styled():
         ax = maps.map_axes(table.region, table.outlines) if ax is None else ax
         maps.set_map(ax, table.region, table.outlines, table.underlay)
@@ -215,16 +217,8 @@ def draw_singletons(table: SingletonMap, ax: Any = None) -> Any:
             handles.append(Line2D([], [], color=colour, **maps.marker_of(table.outlines.shape)))
             count = int(own.sum())
             names.append(f"{plain(name)}: {counted(count, table.noun)}")
-        maps.legend_above(ax, handles, names)
+        maps.map_legend(ax, handles, names)
     return ax
-
-
-def plot_singletons(
-    posterior: Posterior, ax: Any = None, **options: Any
-) -> tuple[SingletonMap, Any]:
-    """Prepare with ``options`` and draw."""
-    table = prepare_singletons(posterior, **options)
-    return table, draw_singletons(table, ax)
 
 
 #: Items of a typical expert that the default region shows.
@@ -274,7 +268,7 @@ def prepare_expert_panels(
     posterior: Posterior,
     *,
     region: maps.Region | None = None,
-    image: Any = None,
+    image: Beneath = None,
     extent: maps.Region | None = None,
 ) -> ExpertPanels:
     """Without a ``region`` it lies around the item whose cluster is least certain."""
@@ -299,7 +293,7 @@ def prepare_expert_panels(
     )
 
 
-def draw_expert_panels(table: ExpertPanels, axes: Any = None) -> list[Any]:
+def draw_expert_panels(table: ExpertPanels, axes: Panels | None = None) -> list[Axes]:
     """Black outlines are this expert's, grey ones the others'; the number is this expert's."""
     count = len(table.experts)
     with styled():
@@ -329,10 +323,10 @@ def _panel_shape(table: ExpertPanels) -> float:
     return float(np.clip(taller * (high - low) / (right - left), 0.4, 2.0))
 
 
-def _draw_panel(ax: Any, table: ExpertPanels, panel: int) -> None:
+def _draw_panel(ax: Axes, table: ExpertPanels, panel: int) -> None:
     maps.set_map(ax, table.region, table.outlines, table.underlay)
     ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
-    over_image = table.underlay is not None
+    over_image = has_pixels(table.underlay)
     own = table.panel == panel
     # The others' outlines are drawn once for each expert.
     many = len(table.outlines) * len(table.experts) > MOST_PATHS
@@ -345,9 +339,37 @@ def _draw_panel(ax: Any, table: ExpertPanels, panel: int) -> None:
     ax.set_title(f"{plain(table.experts[panel], 14)} ({table.counts[panel]})", fontsize=7.5)
 
 
-def plot_expert_panels(
-    posterior: Posterior, axes: Any = None, **options: Any
-) -> tuple[ExpertPanels, list[Any]]:
-    """Prepare with ``options`` and draw."""
-    table = prepare_expert_panels(posterior, **options)
-    return table, draw_expert_panels(table, axes)
+def list_jaccard(table: JaccardTable) -> Columns:
+    """A row for each pair, both ways."""
+    names = {"expert": table.experts, "other": table.experts}
+    return matrix_columns(names, mean=table.mean, lo=table.lo, hi=table.hi)
+
+
+FIGURES = (
+    Figure(
+        "expert_panels",
+        "a small region, one panel for each expert: black this expert's items, grey the others' "
+        "(the paper's figure 3); by default the region is around the least certain item",
+        prepare_expert_panels,
+        draw_expert_panels,
+        needs=(PLACES,),
+        in_report=lambda shared: {"image": shared.underlay},
+    ),
+    Figure(
+        "jaccard",
+        "how much each pair of experts agrees, ordered by number of items",
+        prepare_jaccard,
+        draw_jaccard,
+        in_report=lambda shared: {} if len(shared.posterior.items.experts) > 1 else None,
+        listing=list_jaccard,
+    ),
+    Figure(
+        "singletons",
+        "items that are more likely alone than not, by default of the two experts with the "
+        "largest shares of clusters of size 1",
+        prepare_singletons,
+        draw_singletons,
+        needs=(PLACES,),
+        in_report=lambda shared: {"image": shared.underlay} if shared.n_singletons else None,
+    ),
+)

@@ -1,4 +1,4 @@
-"""The flat map: items and objects in a plane, also from degrees, and the image beneath.
+"""The flat map: items and objects in a plane, also from degrees.
 
 On a map of degrees a circle is as high as on the ground and wider by 1 / cos(latitude); a map is
 drawn so that shapes are right in its middle.
@@ -6,182 +6,28 @@ drawn so that shapes are right in its middle.
 
 from __future__ import annotations
 
-import contextlib
 import math
-import os
-import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from dfcrp.errors import DfcrpWarning, InputError
+from dfcrp.errors import InputError
 from dfcrp.geometry import counted_from, seam
 from dfcrp.items.items import Items
 from dfcrp.items.site import Site
 from dfcrp.likelihoods.base import Outlines
 from dfcrp.likelihoods.registry import likelihood_named
-from dfcrp.memory import refuse_more_than_memory
-from dfcrp.plots.ground import ItemPlaces, lying
-from dfcrp.settings.config import ImageSettings
 
 if TYPE_CHECKING:
-    from dfcrp.posterior.posterior import Posterior
+    import pandas
 
+    from dfcrp.posterior.posterior import Posterior
 
 #: Left, right, lower and upper end of a part of the map.
 Region = tuple[float, float, float, float]
-
-#: Longest side, in pixels, that an image is reduced to: more than a printed page can show.
-MAX_PIXELS = 3_000
-
-
-@dataclass(frozen=True)
-class Underlay:
-    """An image and where its edges lie in the coordinates of the items."""
-
-    #: (rows, columns) or (rows, columns, 3), the first row on top.
-    pixels: NDArray[Any]
-    #: Left, right, bottom, top; a bottom above the top means that y runs downwards.
-    extent: Region
-
-
-def read_underlay(
-    image: Any,
-    y: NDArray[np.float64],
-    extent: Region | None = None,
-    places: ItemPlaces | None = None,
-) -> Underlay | None:
-    """An image file, an array or an Underlay, placed beneath items with these y.
-
-    Without an ``extent`` one pixel is one unit and the upper left corner is (0, 0): with y running
-    upwards from the negative height to zero if most y are negative, downwards if not. An image
-    file with a georeference lies there, if ``places`` tell that the items are on its map.
-    """
-    if image is None or isinstance(image, Underlay):
-        return image
-    if isinstance(image, str | os.PathLike):
-        if extent is None and places is not None:
-            return configured_underlay(ImageSettings(file=os.fspath(image)), y, places)
-        pixels, size = read_image(image)
-    else:
-        pixels = np.asarray(image)
-        if pixels.ndim not in (2, 3):
-            raise InputError(f"an image has rows, columns and perhaps colours, not {pixels.shape}")
-        size = pixels.shape[1], pixels.shape[0]
-    return Underlay(pixels, extent or extent_of(size, y, ImageSettings()))
-
-
-def configured_underlay(
-    settings: ImageSettings, y: NDArray[np.float64], places: ItemPlaces | None = None
-) -> Underlay | None:
-    """The image that a run's settings name; a warning if it is gone.
-
-    Without an offset and a scale it lies where its georeference says, if the items, whose
-    ``places`` these are, are on its map. Beneath degrees an image without one has no place.
-    """
-    if settings.file is None:
-        return None
-    if not os.path.isfile(settings.file):
-        warnings.warn(
-            f"{settings.file}: the image is no longer there, so the maps are drawn without it; "
-            "say where it is with `dfcrp report RUN --image-file FILE`",
-            DfcrpWarning,
-            stacklevel=2,
-        )
-        return None
-    pixels, size = read_image(settings.file)
-    usual = extent_of(size, y, settings)
-    told = replace(ImageSettings(), file=settings.file, y=settings.y) != settings
-    if places is None or told:
-        return Underlay(pixels, usual)
-    lies = lying(settings.file, pixels, size, places, usual)
-    return None if lies is None else Underlay(*lies)
-
-
-def places_of(items: Items) -> ItemPlaces | None:
-    """Where items lie on their map, and what is known of it; None if they have no place."""
-    found = flat_map_or_none(items)
-    return None if found is None else ItemPlaces(found.x, found.y, items.site, found.cut)
-
-
-def extent_of(size: tuple[int, int], y: NDArray[np.float64], settings: ImageSettings) -> Region:
-    """Where the edges of an image of this width and height lie."""
-    upwards = settings.y == "up" or (settings.y == "auto" and float(np.median(y)) < 0)
-    left, top = settings.offset
-    width, height = settings.scale * size[0], settings.scale * size[1]
-    return left, left + width, top - height if upwards else top + height, top
-
-
-def check_image(path: str | os.PathLike[str]) -> None:
-    """Refuse what is no image, before any work is done for it."""
-    with _opened(path):
-        pass
-
-
-def read_image(path: str | os.PathLike[str]) -> tuple[NDArray[Any], tuple[int, int]]:
-    """Pixels reduced to what a figure can show, and the full width and height."""
-    with _opened(path) as image:
-        size = image.size
-        # A JPEG is decoded no finer than needed.
-        image.draft(None, (MAX_PIXELS, MAX_PIXELS))
-        refuse_more_than_memory(
-            # A byte for a grey pixel; four for one in colours, as it is and converted.
-            float(image.size[0]) * image.size[1] * (1 if image.mode == "L" else 8),
-            f"{os.fspath(path)}: an image of {size[0]:,} by {size[1]:,} pixels",
-            "give a smaller version of it, with --image-scale",
-        )
-        return _reduced(image), size
-
-
-@contextlib.contextmanager
-def _opened(path: str | os.PathLike[str]) -> Iterator[Any]:
-    from PIL import Image as Pillow
-
-    limit = Pillow.MAX_IMAGE_PIXELS
-    try:
-        # Orbital images are larger than what Pillow takes for an attack.
-        Pillow.MAX_IMAGE_PIXELS = None
-        with Pillow.open(path) as image:
-            yield image
-    except (OSError, ValueError, SyntaxError, MemoryError) as error:
-        raise InputError(f"{os.fspath(path)}: cannot be read as an image: {error}") from None
-    finally:
-        Pillow.MAX_IMAGE_PIXELS = limit
-
-
-def _reduced(image: Any) -> NDArray[Any]:
-    step = -(-max(image.size) // MAX_PIXELS)
-    if image.mode.startswith("I") or image.mode == "F":
-        # One channel of more than eight bits, which Pillow cannot reduce in all its forms.
-        return _block_means(np.asarray(image), step)
-    # Palettes and alpha become colours.
-    shown = image if image.mode == "L" else image.convert("RGB")
-    return np.asarray(shown.reduce(step) if step > 1 else shown)
-
-
-def _block_means(pixels: NDArray[Any], step: int) -> NDArray[Any]:
-    """Means of squares of ``step`` pixels; those at the edge may hold fewer."""
-    if step == 1:
-        return pixels
-    for axis in (0, 1):
-        starts = np.arange(0, pixels.shape[axis], step)
-        lengths = np.diff([*starts, pixels.shape[axis]])
-        sums = np.add.reduceat(pixels, starts, axis=axis, dtype=np.float64)
-        pixels = sums / (lengths[:, np.newaxis] if axis == 0 else lengths)
-    return pixels.astype(np.float32)
-
-
-def grey_levels(pixels: NDArray[Any]) -> NDArray[Any]:
-    """Eight-bit images as they are; others between their 1st and 99th percentile."""
-    if pixels.dtype == np.uint8:
-        return pixels
-    low, high = np.nanpercentile(pixels, [1.0, 99.0])
-    scaled = (np.asarray(pixels, np.float64) - low) / max(float(high - low), 1e-300)
-    return np.clip(np.nan_to_num(scaled), 0.0, 1.0)
-
 
 Floats = NDArray[np.float64]
 
@@ -250,7 +96,7 @@ class FlatMap:
             across, high = np.hypot(a * cos, b * sin), np.hypot(a * sin, b * cos)
         return across * stretch(self.y, self.degrees), high
 
-    def take(self, rows: Any) -> FlatMap:
+    def take(self, rows: ArrayLike) -> FlatMap:
         """Some of them."""
         names = ("x", "y", "width", "height", "angle")
         return replace(self, **{name: getattr(self, name)[rows] for name in names})
@@ -267,11 +113,11 @@ class FlatMap:
             shape=outlines.shape,
         )
 
-    def across(self, x: Any) -> Any:
+    def across(self, x: Floats) -> Floats:
         """x as the map counts it."""
         return counted_from(x, self.cut) if self.degrees else x
 
-    def beside(self, x: Any, other: Any) -> Any:
+    def beside(self, x: Floats, other: Floats | float) -> Floats:
         """x within half a turn of another, so that outlines astride the map's edge stay whole."""
         return counted_from(x, other - 180.0) if self.degrees else x
 
@@ -326,7 +172,7 @@ def _scale_of(site: Site) -> dict[str, Any]:
     return {"unit": "px", "ground": (1.0 / site.metres_per_pixel, "m")}
 
 
-def flat_catalogue(posterior: Posterior, table: Any) -> FlatMap:
+def flat_catalogue(posterior: Posterior, table: pandas.DataFrame) -> FlatMap:
     """The objects of a catalogue on the map of the items.
 
     Where a catalogue has no numbers of its own, an object lies amid its members.
@@ -340,9 +186,9 @@ def flat_catalogue(posterior: Posterior, table: Any) -> FlatMap:
     return placed.place(outlines)
 
 
-def quantities_of(table: Any) -> list[str]:
+def quantities_of(table: Iterable[Hashable]) -> list[str]:
     """The columns of a catalogue that have an uncertainty."""
-    names = list(table)
+    names = [str(name) for name in table]
     return [name for name in names if f"{name}_sd" in names]
 
 
@@ -351,8 +197,7 @@ def _amid(placed: FlatMap, labels: NDArray[np.int32]) -> FlatMap:
     count = np.bincount(code)
 
     def mean(values: Floats) -> Floats:
-        total: Any = np.bincount(code, values)
-        return np.asarray(total / count, np.float64)
+        return np.asarray(np.bincount(code, values) / count, np.float64)
 
     return replace(
         placed,
@@ -364,12 +209,12 @@ def _amid(placed: FlatMap, labels: NDArray[np.int32]) -> FlatMap:
     )
 
 
-def name_of(values: Any, columns: Mapping[str, Any]) -> str:
+def name_of(values: ArrayLike, columns: Mapping[str, ArrayLike]) -> str:
     """The column that holds just these values; empty if none does."""
     return next((name for name, column in columns.items() if np.array_equal(values, column)), "")
 
 
-def stretch(y: Any, degrees: bool) -> Any:
+def stretch(y: ArrayLike, degrees: bool) -> Floats:
     """How much wider than high a circle is on a map whose degrees are squares."""
     if not degrees:
         return np.ones_like(y, float)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.plots.figure import PLACES, Figure
 from dfcrp.plots.flat import (
     FlatMap,
+    Floats,
     Region,
-    Underlay,
     flat_catalogue,
     flat_map,
-    grey_levels,
     middle_stretch,
-    read_underlay,
     stretch,
 )
 from dfcrp.plots.style import (
@@ -28,14 +27,26 @@ from dfcrp.plots.style import (
     NARROW,
     VERMILION,
     WIDE,
-    legend_of,
+    Look,
+    figure_of,
+    legend_above,
     plain,
     single_axes,
     styled,
 )
+from dfcrp.plots.underlay import Beneath, Underlay, grey_levels, has_pixels, read_underlay
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.settings.consensus import in_short
 
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.collections import Collection
+    from matplotlib.lines import Line2D
+
+#: Half the width and half the height of each outline.
+Reach = tuple[float | Floats, float | Floats]
 #: Share of the range that is left free around everything.
 MARGIN = 0.03
 #: Inches that a map may be high.
@@ -54,7 +65,7 @@ def frame(placed: FlatMap, underlay: Underlay | None = None) -> Region:
     if underlay is not None:
         left, right, bottom, top = underlay.extent
         return left, right, min(bottom, top), max(bottom, top)
-    half: tuple[Any, Any] = (0.0, 0.0) if placed.round else placed.half
+    half: Reach = (0.0, 0.0) if placed.round else placed.half
     ends = []
     for values, reach in zip((placed.x, placed.y), half, strict=True):
         low, high = float((values - reach).min()), float((values + reach).max())
@@ -70,7 +81,7 @@ def frame(placed: FlatMap, underlay: Underlay | None = None) -> Region:
 def touching(placed: FlatMap, region: Region, *, centres: bool = False) -> NDArray[np.bool_]:
     """Which outlines, or which centres, lie in the region or reach into it."""
     left, right, low, high = region
-    half: tuple[Any, Any] = (0.0, 0.0) if centres else placed.half
+    half: Reach = (0.0, 0.0) if centres else placed.half
     across, up = half
     x, y = placed.x, placed.y
     inside: NDArray[np.bool_] = (
@@ -79,7 +90,7 @@ def touching(placed: FlatMap, region: Region, *, centres: bool = False) -> NDArr
     return inside
 
 
-def map_axes(region: Region, placed: FlatMap) -> Any:
+def map_axes(region: Region, placed: FlatMap) -> Axes:
     """An axes whose figure has the shape of the region, and fits on a page."""
     left, right, low, high = region
     shape = FREE_SHAPE
@@ -91,7 +102,7 @@ def map_axes(region: Region, placed: FlatMap) -> Any:
     return single_axes(width, float(np.clip(width * shape + 0.4, 2.2, MAX_HEIGHT + 0.4)))
 
 
-def set_map(ax: Any, region: Region, placed: FlatMap, underlay: Underlay | None = None) -> None:
+def set_map(ax: Axes, region: Region, placed: FlatMap, underlay: Underlay | None = None) -> None:
     """Equal scales (on the ground, in the middle of the map), y as given, the image beneath.
 
     Where x and y have units of their own, so have their scales.
@@ -100,14 +111,15 @@ def set_map(ax: Any, region: Region, placed: FlatMap, underlay: Underlay | None 
     downwards = False
     if underlay is not None:
         downwards = underlay.extent[2] > underlay.extent[3]
-        ax.imshow(
-            grey_levels(underlay.pixels),
-            extent=underlay.extent,
-            cmap="gray",
-            interpolation="antialiased",
-            aspect="equal",
-            zorder=0,
-        )
+        if underlay.pixels is not None:
+            ax.imshow(
+                grey_levels(underlay.pixels),
+                extent=underlay.extent,
+                cmap="gray",
+                interpolation="antialiased",
+                aspect="equal",
+                zorder=0,
+            )
     if placed.equal:
         ax.set_aspect(middle_stretch(region, placed.degrees), adjustable="box")
     ax.set_xlim(left, right)
@@ -143,14 +155,14 @@ def bar_length(region: Region, placed: FlatMap) -> tuple[float, str]:
     return one * length, f"{shown:g} {name}"
 
 
-def add_scale_bar(ax: Any, region: Region, placed: FlatMap, below: float = 19.0) -> None:
+def add_scale_bar(ax: Axes, region: Region, placed: FlatMap, below: float = 19.0) -> None:
     """So many points below the right end of the map, where lengths on the ground are known."""
     from matplotlib.transforms import ScaledTranslation
 
     if placed.ground is None:
         return
     length, words = bar_length(region, placed)
-    inches = ax.get_figure(root=True).dpi_scale_trans
+    inches = figure_of(ax).dpi_scale_trans
     place = ax.get_xaxis_transform() + ScaledTranslation(0.0, -below / 72.0, inches)
     right = region[1]
     ax.plot(
@@ -166,17 +178,17 @@ def add_scale_bar(ax: Any, region: Region, placed: FlatMap, below: float = 19.0)
     ax.text(right - length, 0.0, words, transform=beside, ha="right", va="center", fontsize=7.0)
 
 
-def add_outlines(ax: Any, placed: FlatMap, **keywords: Any) -> Any:
+def add_outlines(ax: Axes, placed: FlatMap, **keywords: Any) -> Collection:
     """Outlines to scale, points as dots; ``keywords`` go to matplotlib's collection.
 
     Very many are drawn in pixels, in files of any format.
     """
     from matplotlib.collections import EllipseCollection, PolyCollection
 
-    options: dict[str, Any] = {"facecolors": "none", "edgecolors": GREY, "linewidths": 0.6}
+    options: Look = {"facecolors": "none", "edgecolors": GREY, "linewidths": 0.6}
     options |= {"rasterized": len(placed) > MOST_PATHS} | keywords
     centres = np.column_stack((placed.x, placed.y))
-    made: Any
+    made: Collection
     if placed.shape == "box":
         made = PolyCollection(list(_corners(placed)), **options)
     elif placed.shape == "ellipse":
@@ -206,7 +218,7 @@ def _corners(placed: FlatMap) -> NDArray[np.float64]:
     return np.stack([x, y], axis=2)
 
 
-def _dots(ax: Any, centres: NDArray[np.float64], options: dict[str, Any]) -> Any:
+def _dots(ax: Axes, centres: NDArray[np.float64], options: Look) -> Collection:
     """Round dots, the larger the thicker a line would be; hollow instead of dashed."""
     from matplotlib.collections import EllipseCollection
 
@@ -225,7 +237,7 @@ def _dots(ax: Any, centres: NDArray[np.float64], options: dict[str, Any]) -> Any
     )
 
 
-def marker_of(shape: str, width: float = 1.0) -> dict[str, Any]:
+def marker_of(shape: str, width: float = 1.0) -> Look:
     """How an outline of this line width looks in a legend."""
     if shape == "point":
         return {"linestyle": "none", "marker": "o", "markersize": 2.0 + 2.0 * width, "mew": 0.0}
@@ -233,11 +245,10 @@ def marker_of(shape: str, width: float = 1.0) -> dict[str, Any]:
     return {"linestyle": "none", "marker": marker, "fillstyle": "none", "mew": width}
 
 
-def legend_above(ax: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
-    """A legend over the map, in a row if the figure is wide and the entries are few."""
-    wide = ax.get_figure(root=True).get_figwidth() > 0.8 * WIDE
-    columns = 3 if wide else 1
-    legend_of(ax, handles, names, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns)
+def map_legend(ax: Axes, handles: Sequence[Artist], names: Sequence[str]) -> None:
+    """A legend over the map, in a row if the figure is wide."""
+    wide = figure_of(ax).get_figwidth() > 0.8 * WIDE
+    legend_above(ax, handles, names, 3 if wide else 1)
 
 
 def line_width(count: int) -> float:
@@ -258,7 +269,7 @@ class ItemsMap:
 def prepare_items_map(
     posterior: Posterior,
     *,
-    image: Any = None,
+    image: Beneath = None,
     extent: Region | None = None,
     region: Region | None = None,
 ) -> ItemsMap:
@@ -270,7 +281,7 @@ def prepare_items_map(
     return ItemsMap(placed.take(touching(placed, region)), region, underlay)
 
 
-def draw_items_map(table: ItemsMap, ax: Any = None) -> Any:
+def draw_items_map(table: ItemsMap, ax: Axes | None = None) -> Axes:
     """Outlines in one colour: where many experts agree they darken."""
     with styled():
         ax = map_axes(table.region, table.outlines) if ax is None else ax
@@ -279,17 +290,11 @@ def draw_items_map(table: ItemsMap, ax: Any = None) -> Any:
         add_outlines(
             ax,
             table.outlines,
-            edgecolors=INK if table.underlay is None else "#ffd166",
+            edgecolors="#ffd166" if has_pixels(table.underlay) else INK,
             linewidths=line_width(len(table.outlines)),
             alpha=0.55,
         )
     return ax
-
-
-def plot_items_map(posterior: Posterior, ax: Any = None, **options: Any) -> tuple[ItemsMap, Any]:
-    """Prepare with ``options`` and draw."""
-    table = prepare_items_map(posterior, **options)
-    return table, draw_items_map(table, ax)
 
 
 #: Probabilities between which an object is called doubtful.
@@ -316,8 +321,8 @@ class CatalogueMap:
 def prepare_catalogue_map(
     posterior: Posterior,
     *,
-    catalogue: Any = None,
-    image: Any = None,
+    catalogue: pandas.DataFrame | None = None,
+    image: Beneath = None,
     extent: Region | None = None,
 ) -> CatalogueMap:
     """``catalogue`` saves making it a second time."""
@@ -346,23 +351,23 @@ def looks(of: str, agreed: str, rest: str) -> tuple[tuple[int, str, float, str],
     """(state, colour, line width, words), in the order of drawing."""
     low, high = DOUBTFUL
     return (
-        (NOT_AGREED, rest, 0.4, f"probability ≤ {low:g}"),
-        (AGREED, agreed, 0.8, f"{of}: probability ≥ {high:g}"),
+        (NOT_AGREED, rest, 0.7, f"probability ≤ {low:g}"),
+        (AGREED, agreed, 0.9, f"{of}: probability ≥ {high:g}"),
         (IN_DOUBT, VERMILION, 1.4, "in between"),
     )
 
 
-def add_legend(ax: Any, entries: dict[int, tuple[Any, str]]) -> None:
+def add_legend(ax: Axes, entries: dict[int, tuple[Line2D, str]]) -> None:
     """What the colours mean, from agreed to not agreed."""
     handles, names = zip(*(entries[s] for s in (AGREED, IN_DOUBT, NOT_AGREED)), strict=True)
-    legend_above(ax, handles, names)
+    map_legend(ax, handles, names)
 
 
-def draw_catalogue_map(table: CatalogueMap, ax: Any = None) -> Any:
+def draw_catalogue_map(table: CatalogueMap, ax: Axes | None = None) -> Axes:
     """Blue: real, or enough experts agree; vermilion: doubtful; grey: false, or too few experts."""
     from matplotlib.lines import Line2D
 
-    agreed, rest = (BLUE, GREY) if table.underlay is None else ("#9fd3ff", "#c8c8c8")
+    agreed, rest = ("#9fd3ff", "#c8c8c8") if has_pixels(table.underlay) else (BLUE, GREY)
     with styled():
         ax = map_axes(table.region, table.outlines) if ax is None else ax
         set_map(ax, table.region, table.outlines, table.underlay)
@@ -385,9 +390,22 @@ def draw_catalogue_map(table: CatalogueMap, ax: Any = None) -> Any:
     return ax
 
 
-def plot_catalogue_map(
-    posterior: Posterior, ax: Any = None, **options: Any
-) -> tuple[CatalogueMap, Any]:
-    """Prepare with ``options`` and draw."""
-    table = prepare_catalogue_map(posterior, **options)
-    return table, draw_catalogue_map(table, ax)
+FIGURES = (
+    Figure(
+        "items_map",
+        "the items of all experts, to scale (points as dots); lines darken where experts agree",
+        prepare_items_map,
+        draw_items_map,
+        needs=(PLACES,),
+        in_report=lambda shared: {"image": shared.underlay},
+    ),
+    Figure(
+        "catalogue_map",
+        "every object of the catalogue: agreed on, doubtful (probability between 0.05 and 0.95), "
+        "or not agreed on",
+        prepare_catalogue_map,
+        draw_catalogue_map,
+        needs=(PLACES,),
+        in_report=lambda shared: {"catalogue": shared.catalogue, "image": shared.underlay},
+    ),
+)

@@ -1,9 +1,9 @@
-"""Figures of neighbours: one item among its candidate clusters, and what a radius would cost."""
+"""Figures of neighbours: one among its candidate clusters, all pairs, and what a radius costs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,24 +13,44 @@ from dfcrp.errors import InputError
 from dfcrp.items.items import Items
 from dfcrp.markup import plural
 from dfcrp.plots import maps
-from dfcrp.plots.flat import FlatMap, Underlay, flat_map, read_underlay, stretch
+from dfcrp.plots.figure import (
+    COMPARED,
+    PLACES,
+    Columns,
+    Figure,
+    Options,
+    Shared,
+    matrix_columns,
+    never,
+)
+from dfcrp.plots.flat import FlatMap, flat_map, stretch
 from dfcrp.plots.style import (
     BLUE,
     COLOURS,
     GREY,
     INK,
     PALE,
+    VERMILION,
     WIDE,
+    given_axes,
     legend_of,
+    new_axes,
     plain,
     single_axes,
     styled,
 )
-from dfcrp.posterior.explain import Explanation, explain, percent
+from dfcrp.plots.underlay import Beneath, Underlay, read_underlay
+from dfcrp.posterior.explain import Explanation, explain, find_item, nearest_first, percent
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.summaries.membership import ALONE, ELSEWHERE
 from dfcrp.summaries.point_partition import members_by_cluster
 from dfcrp.summaries.streaming import kept, label_blocks, stride_for
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+    from dfcrp.plots.style import Panels
 
 #: Candidates that have a colour of their own; black is the item itself.
 MAX_CANDIDATES = len(COLOURS) - 1
@@ -69,7 +89,7 @@ def prepare_neighbourhood(
     posterior: Posterior,
     item: int | str | Explanation,
     *,
-    image: Any = None,
+    image: Beneath = None,
     extent: maps.Region | None = None,
 ) -> Surroundings:
     """Around an item given by index, id or its explanation."""
@@ -121,7 +141,7 @@ def _square(placed: FlatMap, inside: NDArray[np.int64]) -> maps.Region:
     return middle_x - half * wider, middle_x + half * wider, middle_y - half, middle_y + half
 
 
-def draw_neighbourhood(table: Surroundings, ax: Any = None) -> Any:
+def draw_neighbourhood(table: Surroundings, ax: Axes | None = None) -> Axes:
     """A colour for each candidate; dashed outlines are by the item's own expert."""
     with styled():
         ax = single_axes(6.0, 3.9) if ax is None else ax
@@ -142,12 +162,12 @@ def draw_neighbourhood(table: Surroundings, ax: Any = None) -> Any:
     return ax
 
 
-def _draw_legend(ax: Any, table: Surroundings) -> None:
+def _draw_legend(ax: Axes, table: Surroundings) -> None:
     from matplotlib.lines import Line2D
 
     found = table.explanation
 
-    def line(**look: Any) -> Any:
+    def line(**look: Any) -> Line2D:
         return Line2D([], [], **look)
 
     handles = [line(color=INK, linewidth=2.2)]
@@ -173,12 +193,198 @@ def _draw_legend(ax: Any, table: Surroundings) -> None:
     legend_of(ax, handles, names, loc="upper left", bbox_to_anchor=(1.02, 1.0), borderaxespad=0.0)
 
 
-def plot_neighbourhood(
-    posterior: Posterior, item: int | str | Explanation, ax: Any = None, **options: Any
-) -> tuple[Surroundings, Any]:
-    """Prepare with ``options`` and draw."""
-    table = prepare_neighbourhood(posterior, item, **options)
-    return table, draw_neighbourhood(table, ax)
+#: Items that are shown, more if the last cluster is larger.
+SHOWN = 24
+#: Items up to which each has its name printed.
+MAX_NAMED = 60
+
+
+@dataclass(frozen=True)
+class CoclusteringTable:
+    """Probabilities of all pairs of a few items, cluster by cluster."""
+
+    #: Positions of the items, their ids and experts.
+    items: NDArray[np.int64]
+    ids: tuple[str, ...]
+    experts: tuple[str, ...]
+    #: Cluster of the point partition.
+    clusters: NDArray[np.int64]
+    probability: NDArray[np.float64]
+    #: Row of the item that the neighbourhood is of.
+    centre: int
+
+
+def neighbourhood_of(posterior: Posterior, i: int, size: int) -> NDArray[np.int64]:
+    """Whole clusters of the point partition around an item, at least ``size`` items.
+
+    First the item's own, then those it shared a cluster with most often, then the nearest.
+    """
+    items, point = posterior.items, posterior.point_partition().labels
+    near, pairs = nearest_first(posterior, i), posterior.pairs
+    touching = (pairs.first == i) | (pairs.second == i)
+    shared = np.zeros(len(items))
+    shared[(pairs.first + pairs.second - i)[touching]] = pairs.probability[touching]
+    shared[i] = 2.0
+    # The own cluster comes first even if its members were hardly ever together.
+    shared += 2.0 * (point == point[i])
+    chosen: list[int] = []
+    taken: set[int] = set()
+    for j in near[np.argsort(-shared[near], kind="stable")]:
+        if int(point[j]) in taken:
+            continue
+        if len(chosen) >= size:
+            break
+        taken.add(int(point[j]))
+        members = np.flatnonzero(point == point[j])
+        chosen.extend(members[np.argsort(items.families[members], kind="stable")].tolist())
+    return np.array(chosen, np.int64)
+
+
+def prepare_coclustering(
+    posterior: Posterior, item: int | str | Explanation | None = None, *, size: int = SHOWN
+) -> CoclusteringTable:
+    """Around an item (index or id); without one, around the least certain one."""
+    if item is None:
+        item = int(np.argmin(posterior.membership.p_member))
+    i = item.index if isinstance(item, Explanation) else find_item(posterior.items, item)
+    chosen = neighbourhood_of(posterior, i, size)
+    found = posterior.items
+    matrix = posterior.coclustering()[chosen][:, chosen].toarray()
+    return CoclusteringTable(
+        items=chosen,
+        ids=tuple(str(found.id[j]) for j in chosen),
+        experts=tuple(str(found.expert[j]) for j in chosen),
+        clusters=posterior.point_partition().labels[chosen].astype(np.int64),
+        probability=matrix,
+        centre=int(np.flatnonzero(chosen == i)[0]),
+    )
+
+
+def draw_coclustering(table: CoclusteringTable, ax: Axes | None = None) -> Axes:
+    """Lines part the clusters of the point partition; the item in question stands out."""
+    count = len(table.items)
+    with styled():
+        if ax is None:
+            size = float(np.clip(1.8 + 0.16 * count, 2.6, 0.85 * WIDE))
+            ax = single_axes(size + 0.6, size)
+        image = ax.imshow(table.probability, cmap="Blues", vmin=0.0, vmax=1.0)
+        ax.figure.colorbar(image, ax=ax, shrink=0.8, label="probability of sharing a cluster")
+        for edge in np.flatnonzero(np.diff(table.clusters)) + 0.5:
+            ax.axhline(edge, color=INK, linewidth=0.6)
+            ax.axvline(edge, color=INK, linewidth=0.6)
+        ax.set_xticks([])
+        ax.set_yticks([])
+        if count <= MAX_NAMED:
+            names = [
+                f"{plain(expert, 16)} {plain(name, 12)}"
+                for expert, name in zip(table.experts, table.ids, strict=True)
+            ]
+            ax.set_yticks(range(count), names, fontsize=6.0)
+            ax.set_xticks(range(count), names, fontsize=6.0, rotation=90)
+            for label in (ax.get_yticklabels()[table.centre], ax.get_xticklabels()[table.centre]):
+                label.set(color=VERMILION, fontweight="bold")
+        ax.tick_params(length=0)
+        for side in ("top", "right"):
+            ax.spines[side].set_visible(True)
+    return ax
+
+
+#: Candidates that are weighed beside each other.
+MAX_WEIGHED = 3
+
+
+@dataclass(frozen=True)
+class MatchWeights:
+    """What each field says on whether a record is of one object with the members of clusters.
+
+    A weight is the base-2 logarithm of a Bayes factor: 1 doubles the odds of one object.
+    """
+
+    #: The record, in words.
+    name: str
+    #: A cluster and its probability, field by field.
+    clusters: tuple[int, ...]
+    probability: tuple[float, ...]
+    fields: tuple[str, ...]
+    own: tuple[str, ...]
+    theirs: tuple[str, ...]
+    weight: NDArray[np.float64]
+
+
+def prepare_match_weights(
+    posterior: Posterior, item: int | str | Explanation | None = None
+) -> MatchWeights:
+    """Of a record (index, id or explanation) and its most probable clusters; by default of the
+    least certain record.
+    """
+    if item is None:
+        item = int(np.argmin(posterior.membership.p_member))
+    found = item if isinstance(item, Explanation) else explain(posterior, item)
+    rows = [
+        (candidate.cluster, candidate.probability, said)
+        for candidate in [c for c in found.candidates if c.evidence and c.members][:MAX_WEIGHED]
+        for said in sorted(candidate.evidence, key=lambda said: -abs(said.log_odds))
+    ]
+    return MatchWeights(
+        name=f"{found.id} ({found.expert})",
+        clusters=tuple(cluster for cluster, *_ in rows),
+        probability=tuple(p for _, p, _ in rows),
+        fields=tuple(said.name for *_, said in rows),
+        own=tuple(said.own for *_, said in rows),
+        theirs=tuple(said.theirs for *_, said in rows),
+        weight=np.array([said.log_odds for *_, said in rows]) / np.log(2.0),
+    )
+
+
+def draw_match_weights(table: MatchWeights, axes: Panels | None = None) -> list[Axes]:
+    """A panel for each cluster: each field moves the total to the right (one object) or left."""
+    names = list(dict.fromkeys(table.clusters))
+    count = max(len(names), 1)
+    with styled():
+        if axes is None:
+            rows = max([table.clusters.count(name) for name in names] + [2])
+            axes = new_axes(WIDE, count * (0.22 * rows + 0.7), count, 1, sharex=True)
+        panels = given_axes(axes, count)[:count]
+        for ax, name in zip(panels, names, strict=False):
+            _draw_weights(ax, table, name)
+        panels[-1].set_xlabel("match weight: log₂ of the odds of one object against two")
+        if not names:
+            panels[0].set_title(f"{plain(table.name)}: no other record is near")
+    return panels
+
+
+def _draw_weights(ax: Axes, table: MatchWeights, cluster: int) -> None:
+    own = [k for k, name in enumerate(table.clusters) if name == cluster]
+    weights = table.weight[own]
+    ends = np.cumsum(weights)
+    places = np.arange(len(own))
+    ax.axvline(0.0, color=GREY, linewidth=0.8)
+    ax.barh(places, weights, left=ends - weights, color=np.where(weights >= 0, BLUE, VERMILION))
+    ax.barh([len(own)], [ends[-1]], color=INK)
+    for at, end in zip((*places, len(own)), (*ends, ends[-1]), strict=True):
+        said = weights[at] if at < len(own) else end
+        shift = 3 if said >= 0 else -3
+        ax.annotate(
+            f"{said:+.1f}",
+            (end, at),
+            (shift, 0),
+            textcoords="offset points",
+            ha="left" if said >= 0 else "right",
+            va="center",
+            fontsize=6,
+        )
+    words = [_field_words(table, k) for k in own]
+    ax.set_yticks([*places, len(own)], [*words, "all fields"], fontsize=6.5)
+    ax.set_ylim(len(own) + 0.6, -0.6)
+    ax.margins(x=0.12)
+    p = table.probability[own[0]]
+    ax.set_title(f"{plain(table.name, 40)} and cluster {cluster}: {percent(p)} of draws")
+
+
+def _field_words(table: MatchWeights, k: int) -> str:
+    """A field with the two values, or the one that they share."""
+    own, theirs = plain(table.own[k] or "–", 18), plain(table.theirs[k] or "–", 18)
+    return f"{plain(table.fields[k])}: {own}" + ("" if own == theirs else f" / {theirs}")
 
 
 #: Evenly spaced draws that are looked at.
@@ -254,7 +460,7 @@ def prepare_radius(
     return RadiusTable(at, np.mean(shares, axis=0), widest, timed_radius, times, chosen)
 
 
-def draw_radius(table: RadiusTable, ax: Any = None) -> Any:
+def draw_radius(table: RadiusTable, ax: Axes | None = None) -> Axes:
     """Shares on the left axis (dashed), minutes on the right (solid), the choice dotted."""
     with styled():
         ax = single_axes(0.75 * WIDE, 3.0) if ax is None else ax
@@ -281,7 +487,48 @@ def draw_radius(table: RadiusTable, ax: Any = None) -> Any:
     return ax
 
 
-def plot_radius(posterior: Posterior, ax: Any = None, **options: Any) -> tuple[RadiusTable, Any]:
-    """Prepare with ``options`` and draw."""
-    table = prepare_radius(posterior, **options)
-    return table, draw_radius(table, ax)
+def list_coclustering(table: CoclusteringTable) -> Columns:
+    """A row for each pair of items."""
+    return matrix_columns({"item": table.ids, "other": table.ids}, probability=table.probability)
+
+
+def _around_example(shared: Shared, **options: object) -> Options | None:
+    found = shared.example
+    return None if found is None else {"item": found, **options}
+
+
+FIGURES = (
+    Figure(
+        "coclustering",
+        "how often the items of a neighbourhood share a cluster; by default that of the least "
+        "certain item",
+        prepare_coclustering,
+        draw_coclustering,
+        in_report=_around_example,
+        listing=list_coclustering,
+    ),
+    Figure(
+        "neighbourhood",
+        "one item among its candidate clusters; goes with `posterior.explain`",
+        prepare_neighbourhood,
+        draw_neighbourhood,
+        needs=(PLACES,),
+        in_report=lambda shared: _around_example(shared, image=shared.underlay),
+    ),
+    Figure(
+        "match_weights",
+        "what each field of a record says for or against its being of one object with the members "
+        "of its most probable clusters, as a waterfall; by default of the least certain record",
+        prepare_match_weights,
+        draw_match_weights,
+        needs=(COMPARED,),
+        in_report=_around_example,
+    ),
+    Figure(
+        "radius",
+        "share of clusters that a radius would forbid, and time, against the radius",
+        prepare_radius,
+        draw_radius,
+        in_report=never,
+    ),
+)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dfcrp.craterstats import Isochrons
 from dfcrp.markup import plural
+from dfcrp.plots.figure import DIAMETERS, Columns, Figure, Options, Shared
 from dfcrp.plots.style import (
     BLUE,
     COLOURS,
     GREY,
     INK,
     WIDE,
+    Look,
     given_axes,
     legend_of,
     line_styles,
@@ -24,12 +28,21 @@ from dfcrp.plots.style import (
     plain,
     single_axes,
     styled,
+    whole_numbers,
 )
 from dfcrp.posterior.posterior import Posterior
-from dfcrp.posterior.sizes import UNBINNED, ModelAges, SizeFrequency, mean_diameters
+from dfcrp.posterior.sizes import UNBINNED, Curve, ModelAges, SizeFrequency, mean_diameters
 from dfcrp.settings.consensus import Least, in_short
 from dfcrp.summaries.consensus import ConsensusCounts
 from dfcrp.summaries.streaming import summarise
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.lines import Line2D
+
+    from dfcrp.plots.style import Handle, Panels
 
 #: Experts that still get a name each.
 MAX_NAMES = 24
@@ -45,35 +58,55 @@ DENSITIES = {
 }
 
 
+#: Labels of the items by DBSCAN, or such labels by number of experts.
+Dbscan = ArrayLike | Mapping[int, ArrayLike] | None
+
+
+class SizeOptions(TypedDict, total=False):
+    """What ``Posterior.size_frequency`` takes."""
+
+    min_experts: Least | None
+    binning: str | None
+    points: int
+    diameters: tuple[float, float] | None
+
+
 def prepare_sizes(
     posterior: Posterior,
     kind: str,
     *,
-    dbscan: Any = None,
+    dbscan: Dbscan = None,
     isochrons: Isochrons | None = None,
-    **options: Any,
+    **options: Unpack[SizeOptions],
 ) -> SizeFrequency:
-    """The table of one kind; options are ``min_experts``, ``binning`` and ``points``.
+    """The table of one kind; options are ``min_experts``, ``binning``, ``points``, ``diameters``.
+
+    Without ``diameters`` a bin that begins below the smallest item is left out, as it was not
+    counted in full.
 
     ``isochrons`` are drawn beside it where diameters are in km and the area is known.
     ``dbscan`` holds labels, or labels for several thresholds as {min_experts: labels}.
     """
-    usual = posterior.config.summary.min_experts
-    wanted = options.get("min_experts") or usual
+    wanted = options.get("min_experts") or posterior.config.summary.min_experts
     labels = dbscan_labels(dbscan, posterior.needed_experts(wanted), posterior.min_experts)
     table = posterior.size_frequency(kind, dbscan=labels, **options)
+    if options.get("diameters") is None and table.cut_short:
+        shown = {**options, "diameters": (float(table.d_max[0]), math.inf)}
+        table = posterior.size_frequency(kind, dbscan=labels, **shown)
     known = table.unit == "km" and table.area_km2 is not None
     return replace(table, isochrons=isochrons if known else None)
 
 
-def draw_sizes(table: SizeFrequency, ax: Any = None) -> Any:
+def draw_sizes(table: SizeFrequency, ax: Axes | None = None) -> Axes:
     """All curves of a table on logarithmic scales."""
     with styled():
         ax = single_axes(WIDE, 4.2) if ax is None else ax
         handles, names = _draw_experts(ax, table)
-        entries = [(_draw_band(ax, table), f"posterior, {in_short(table.min_experts)}")]
+        entries: list[tuple[Handle, str]] = [
+            (_draw_band(ax, table), f"posterior, {in_short(table.min_experts)}")
+        ]
         if table.dbscan is not None:
-            entries.append((_draw_dbscan(ax, table), "DBSCAN"))
+            entries.append((_draw_dbscan(ax, table.diameter, table.dbscan), "DBSCAN"))
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_ylim(*_reach(table))
@@ -108,21 +141,22 @@ def _reach(table: SizeFrequency) -> tuple[float, float]:
 BEYOND = 1.3
 
 
-def _draw_isochrons(ax: Any, table: SizeFrequency, found: Isochrons) -> list[tuple[Any, str]]:
+def _draw_isochrons(ax: Axes, table: SizeFrequency, found: Isochrons) -> list[tuple[Handle, str]]:
     """Thin grey lines with their ages, the model age's own, and equilibrium; for the legend."""
     low, high = table.d_min.min() / BEYOND, table.d_max.max() * BEYOND
     ax.set_xlim(low, high)
     bottom, top = ax.get_ylim()
-    entries: list[tuple[Any, str]] = []
+    entries: list[tuple[Handle, str]] = []
     starts: list[tuple[float, float, str]] = []
+    if found.fit_range is not None:
+        span = ax.axvspan(*found.fit_range, color=GREY, alpha=0.12, linewidth=0.0, zorder=0)
+        entries.append((span, "diameters used for the model age"))
     for age, (at, values) in found.isochrons[table.kind]:
         own = found.age is not None and age == found.age
         seen = (at >= low) & (at <= high) & (values > bottom) & (values < top)
         if not seen.any():
             continue
-        look: dict[str, Any] = (
-            {"color": INK, "linewidth": 1.3} if own else {"color": GREY, "linewidth": 0.6}
-        )
+        look: Look = {"color": INK, "linewidth": 1.3} if own else {"color": GREY, "linewidth": 0.6}
         drawn = _to_the_frame(seen)
         (line,) = ax.plot(at[drawn], values[drawn], zorder=1, **look)
         if own:
@@ -130,7 +164,7 @@ def _draw_isochrons(ax: Any, table: SizeFrequency, found: Isochrons) -> list[tup
             continue
         first = int(np.flatnonzero(seen)[0])
         starts.append((at[first], values[first], f"{age:g} Ga"))
-        if len(entries) < 2 and not any("isochrons" in name for _, name in entries):
+        if not any("isochrons" in name for _, name in entries):
             entries.append((line, f"isochrons, {plain(found.chronology, 40)}"))
     level = found.levels[table.kind]
     if level is not None:
@@ -157,10 +191,10 @@ def _to_the_frame(seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
 NAME_SIZE = (24.0, 8.0)
 
 
-def _name_isochrons(ax: Any, starts: Sequence[tuple[float, float, str]]) -> None:
+def _name_isochrons(ax: Axes, starts: Sequence[tuple[float, float, str]]) -> None:
     """Ages where the lines begin; one that would lie on another is left out."""
     points = 72.0 / ax.figure.dpi
-    named: list[Any] = []
+    named: list[NDArray[np.float64]] = []
     for x, y, age in starts:
         place = points * ax.transData.transform((x, y))
         if any((np.abs(place - other) < NAME_SIZE).all() for other in named):
@@ -181,19 +215,19 @@ def _name_isochrons(ax: Any, starts: Sequence[tuple[float, float, str]]) -> None
         )
 
 
-def _shown(values: Any) -> Any:
+def _shown(values: Curve) -> Curve:
     """Zero has no place on a logarithmic scale."""
     return np.where(values > 0, values, np.nan)
 
 
-def _draw_experts(ax: Any, table: SizeFrequency) -> tuple[list[Any], list[str]]:
+def _draw_experts(ax: Axes, table: SizeFrequency) -> tuple[list[Line2D], list[str]]:
     """A line for each expert; the lines and their names for the legend."""
     many = len(table.experts) > MAX_NAMES
     # Blue is the posterior's.
     styles = line_styles(len(table.experts), COLOURS[1:])
     handles = []
     for values, style in zip(table.by_expert, styles, strict=True):
-        look: dict[str, Any] = {"color": INK, "alpha": 0.3} if many else dict(style)
+        look: Look = {"color": INK, "alpha": 0.3} if many else dict(style)
         if table.binning != UNBINNED or np.count_nonzero(values) == 1:
             look |= {"marker": ".", "markersize": 3.0}
         handles += ax.plot(table.diameter, _shown(values), linewidth=0.8, **look)
@@ -202,7 +236,7 @@ def _draw_experts(ax: Any, table: SizeFrequency) -> tuple[list[Any], list[str]]:
     return handles, [plain(name) for name in table.experts]
 
 
-def _draw_band(ax: Any, table: SizeFrequency) -> tuple[Any, Any]:
+def _draw_band(ax: Axes, table: SizeFrequency) -> tuple[Artist, Artist]:
     """The posterior's interval and mean, and in bins the error of a count."""
     at = table.diameter
     bottom = _reach(table)[0]
@@ -225,21 +259,19 @@ def _draw_band(ax: Any, table: SizeFrequency) -> tuple[Any, Any]:
     return band, middle
 
 
-def _one_object(table: SizeFrequency) -> Any:
+def _one_object(table: SizeFrequency) -> Curve:
     """What a single object would add to each bin."""
     with np.errstate(divide="ignore", invalid="ignore"):
         # counting = √n · factor and mean = n · factor
         return np.where(table.mean > 0, table.counting**2 / table.mean, np.inf)
 
 
-def _draw_dbscan(ax: Any, table: SizeFrequency) -> Any:
-    (line,) = ax.plot(
-        table.diameter, _shown(table.dbscan), color=INK, linewidth=1.4, linestyle=(0, (1, 1))
-    )
+def _draw_dbscan(ax: Axes, at: Curve, values: Curve) -> Line2D:
+    (line,) = ax.plot(at, _shown(values), color=INK, linewidth=1.4, linestyle=(0, (1, 1)))
     return line
 
 
-def plain_ticks(axis: Any) -> None:
+def plain_ticks(axis: Axis) -> None:
     """20, 50, 100 rather than powers of ten; all of them as 2×10⁵ where they are far from one."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -265,49 +297,6 @@ def tick_words(value: float, near: bool) -> str:
     digit, power = f"{value:.0e}".split("e")
     raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
     return f"10{raised}" if digit == "1" else f"{digit}×10{raised}"
-
-
-def prepare_size_frequency(posterior: Posterior, **options: Any) -> SizeFrequency:
-    """The cumulative distribution, N(≥ D); options are those of ``prepare_sizes``."""
-    return prepare_sizes(posterior, "cumulative", **options)
-
-
-def plot_size_frequency(
-    posterior: Posterior, ax: Any = None, **options: Any
-) -> tuple[SizeFrequency, Any]:
-    """Prepare with ``options`` and draw."""
-    table = prepare_size_frequency(posterior, **options)
-    return table, draw_sizes(table, ax)
-
-
-def prepare_size_differential(posterior: Posterior, **options: Any) -> SizeFrequency:
-    """The differential distribution, dN/dD; options are those of ``prepare_sizes``."""
-    return prepare_sizes(posterior, "differential", **options)
-
-
-def plot_size_differential(
-    posterior: Posterior, ax: Any = None, **options: Any
-) -> tuple[SizeFrequency, Any]:
-    """Prepare with ``options`` and draw."""
-    table = prepare_size_differential(posterior, **options)
-    return table, draw_sizes(table, ax)
-
-
-def prepare_size_relative(posterior: Posterior, **options: Any) -> SizeFrequency:
-    """The R-plot: the distribution relative to D⁻³; options are those of ``prepare_sizes``."""
-    return prepare_sizes(posterior, "relative", **options)
-
-
-def plot_size_relative(
-    posterior: Posterior, ax: Any = None, **options: Any
-) -> tuple[SizeFrequency, Any]:
-    """Prepare with ``options`` and draw."""
-    table = prepare_size_relative(posterior, **options)
-    return table, draw_sizes(table, ax)
-
-
-#: The table tells which distribution it is, and is drawn accordingly.
-draw_size_frequency = draw_size_differential = draw_size_relative = draw_sizes
 
 
 #: Rows of the figure that the histogram takes.
@@ -349,7 +338,7 @@ def dbscan_counts(posterior: Posterior, labels: ArrayLike) -> NDArray[np.int64]:
     return np.bincount(size_class_of(means, edges), minlength=len(edges) + 1)
 
 
-def dbscan_labels(dbscan: Any, min_experts: int, usual: int) -> Any:
+def dbscan_labels(dbscan: Dbscan, min_experts: int, usual: int) -> ArrayLike | None:
     """The labels for a threshold, of {threshold: labels} or of one array for the usual one."""
     if isinstance(dbscan, Mapping):
         return dbscan.get(min_experts)
@@ -360,7 +349,7 @@ def prepare_counts_by_size(
     posterior: Posterior,
     *,
     min_experts: Least | None = None,
-    dbscan: Any = None,
+    dbscan: Dbscan = None,
     counts: ConsensusCounts | None = None,
 ) -> CountsBySize:
     """Count the items of each expert and the clusters of each draw; items without sizes as one.
@@ -395,7 +384,7 @@ def prepare_counts_by_size(
     )
 
 
-def draw_counts_by_size(table: CountsBySize, axes: Any = None) -> list[Any]:
+def draw_counts_by_size(table: CountsBySize, axes: Panels | None = None) -> list[Axes]:
     """One panel for each class: experts as points, DBSCAN as a diamond, draws as a histogram."""
     count = len(table.size_classes)
     rows = len(table.experts) + COUNT_ROWS + (table.dbscan is not None)
@@ -412,7 +401,7 @@ def draw_counts_by_size(table: CountsBySize, axes: Any = None) -> list[Any]:
     return panels[:count]
 
 
-def _draw_class(ax: Any, table: CountsBySize, k: int) -> None:
+def _draw_class(ax: Axes, table: CountsBySize, k: int) -> None:
     n_experts = len(table.experts)
     draws = table.posterior[k]
     found = summarise(draws)
@@ -440,13 +429,13 @@ def _draw_class(ax: Any, table: CountsBySize, k: int) -> None:
     if table.dbscan is not None:
         left, right = min(left, table.dbscan[k] - space), max(right, table.dbscan[k] + space)
     ax.set_xlim(max(left, -0.8), right)
-    ax.xaxis.get_major_locator().set_params(integer=True, nbins=5)
+    whole_numbers(ax.xaxis, 5)
     bounds = f" ({table.bounds[k]})" if table.bounds[k] else ""
     ax.set_title(plain(table.size_classes[k]) + bounds)
     ax.set_xlabel("number of objects")
 
 
-def _name_rows(ax: Any, table: CountsBySize) -> None:
+def _name_rows(ax: Axes, table: CountsBySize) -> None:
     n_experts = len(table.experts)
     places: list[float] = list(range(n_experts)) if n_experts <= MAX_ROW_NAMES else []
     names = [plain(name) for name in table.experts] if n_experts <= MAX_ROW_NAMES else []
@@ -461,20 +450,12 @@ def _name_rows(ax: Any, table: CountsBySize) -> None:
     ax.set_yticks(places, names)
 
 
-def plot_counts_by_size(
-    posterior: Posterior, axes: Any = None, **options: Any
-) -> tuple[CountsBySize, list[Any]]:
-    """Prepare with ``options`` and draw."""
-    table = prepare_counts_by_size(posterior, **options)
-    return table, draw_counts_by_size(table, axes)
-
-
 #: Rows of the figure that the histogram takes.
 AGE_ROWS = 4.0
 AGE_BINS = 60
 
 
-def draw_model_ages(table: ModelAges, ax: Any = None) -> Any:
+def draw_model_ages(table: ModelAges, ax: Axes | None = None) -> Axes:
     """Histograms of the draws' ages, without and with the counting error; experts as points."""
     n_experts = len(table.experts)
     total = table.with_counting_error()
@@ -523,3 +504,68 @@ def draw_model_ages(table: ModelAges, ax: Any = None) -> Any:
         )
         ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
     return ax
+
+
+def list_counts_by_size(table: CountsBySize) -> Columns:
+    """A row for each class and expert, for DBSCAN, and for the posterior's mean and interval."""
+    rows = []
+    for k, name in enumerate(table.size_classes):
+        found = summarise(table.posterior[k])
+        rows += [
+            (name, who, n, "", "") for who, n in zip(table.experts, table.by_expert[k], strict=True)
+        ]
+        if table.dbscan is not None:
+            rows.append((name, "DBSCAN", table.dbscan[k], "", ""))
+        rows.append((name, "posterior", found.mean, found.lo, found.hi))
+    names = ("size_class", "who", "count", "lo", "hi")
+    return dict(zip(names, zip(*rows, strict=True), strict=True))
+
+
+def list_sizes(table: SizeFrequency) -> Columns:
+    """As in size_frequency.csv."""
+    rows = list(table.rows())
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def _sizes_in_report(shared: Shared) -> Options:
+    return {"dbscan": shared.dbscan, "isochrons": shared.isochrons}
+
+
+def _of_sizes(name: str, kind: str, shows: str) -> Figure[SizeFrequency, Axes]:
+    """The figure of one kind of distribution."""
+    return Figure(
+        name,
+        shows,
+        partial(prepare_sizes, kind=kind),
+        draw_sizes,
+        needs=(DIAMETERS,),
+        in_report=_sizes_in_report,
+        listing=list_sizes,
+    )
+
+
+FIGURES = (
+    Figure(
+        "counts_by_size",
+        "for each size class, or for all items together if they have no diameter: the count of "
+        "each expert (points), of DBSCAN (diamond), and the histogram of the posterior",
+        prepare_counts_by_size,
+        draw_counts_by_size,
+        in_report=lambda shared: {"counts": shared.counts, "dbscan": shared.dbscan},
+        listing=list_counts_by_size,
+    ),
+    _of_sizes(
+        "size_frequency",
+        "cumulative",
+        "cumulative [size-frequency distribution](sizes.md): posterior band, DBSCAN and each "
+        "expert's own",
+    ),
+    _of_sizes("size_differential", "differential", "differential size-frequency distribution"),
+    _of_sizes(
+        "size_relative",
+        "relative",
+        "R-plot; like the two before it with `isochrons`: [after `dfcrp age`](ages.md#isochrons) "
+        "what CraterStats' production function makes of surfaces of several ages, of the model "
+        "age, and the line of equilibrium",
+    ),
+)

@@ -9,12 +9,26 @@ import warnings
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.files import write_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.container import Container
+    from matplotlib.figure import Figure, FigureBase
+    from matplotlib.legend import Legend
+    from matplotlib.transforms import Bbox
+
+    #: What stands for something in a legend.
+    Handle = Artist | Container | tuple[Artist, ...]
+    #: Axes in rows and columns, or one after the other.
+    Panels = NDArray[np.object_] | Sequence[Axes]
 
 #: Widths in inches of two columns of a journal (183 mm) and of one (89 mm).
 WIDE = 7.2
@@ -28,6 +42,9 @@ DPI = 200
 #: A layer of more outlines than this is drawn in pixels: a file with all of them as paths would
 #: have a kilobyte for each.
 MOST_PATHS = 1_500
+
+#: How something is drawn, by matplotlib's names.
+Look = dict[str, Any]
 
 INK = "#1b1b1b"
 GREY = "#8a8a8a"
@@ -49,7 +66,7 @@ UNDATED: dict[str, dict[str, None]] = {
     ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
 
-STYLE: dict[str, Any] = {
+STYLE: Look = {
     "font.size": 8.0,
     "axes.titlesize": 8.5,
     "axes.labelsize": 8.0,
@@ -109,23 +126,52 @@ def fonts() -> list[str]:
     return ["DejaVu Sans", *(name for name in FALLBACK_FONTS if name in installed), "sans-serif"]
 
 
+@cache
+def shown_figure() -> type[Figure]:
+    """Matplotlib's figure, which a notebook shows when it is the last line of a cell.
+
+    Figures here do not touch pyplot, which is what otherwise tells a notebook how to show them.
+    """
+    from matplotlib.figure import Figure
+
+    class ShownFigure(Figure):
+        def _repr_png_(self) -> bytes:
+            out = io.BytesIO()
+            self.savefig(out, format="png", dpi=110)
+            return out.getvalue()
+
+    return ShownFigure
+
+
 def new_axes(
     width: float, height: float, rows: int = 1, columns: int = 1, **keywords: Any
-) -> NDArray[Any]:
+) -> NDArray[np.object_]:
     """Axes (rows, columns) on a figure of their own, without touching pyplot's state."""
-    from dfcrp.plots.shown import ShownFigure
-
-    figure = ShownFigure(figsize=(width, height), layout="constrained")
-    axes: NDArray[Any] = figure.subplots(rows, columns, squeeze=False, **keywords)
-    return axes
+    figure = shown_figure()(figsize=(width, height), layout="constrained")
+    return cast("NDArray[np.object_]", figure.subplots(rows, columns, squeeze=False, **keywords))
 
 
-def single_axes(width: float, height: float) -> Any:
+def single_axes(width: float, height: float) -> Axes:
     """One axes on a figure of its own."""
-    return new_axes(width, height)[0, 0]
+    return given_axes(new_axes(width, height), 1)[0]
 
 
-def given_axes(axes: Any, count: int) -> list[Any]:
+def figure_of(axes: Axes | Sequence[Axes]) -> Figure:
+    """The whole figure of what a figure was drawn into."""
+    first = axes[0] if isinstance(axes, Sequence) else axes
+    return cast("Figure", first.get_figure(root=True))
+
+
+def whole_numbers(axis: Axis, most: int | None = None) -> None:
+    """Ticks at whole numbers only, at most so many and one."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(
+        MaxNLocator("auto" if most is None else most, steps=[1, 2, 2.5, 5, 10], integer=True)
+    )
+
+
+def given_axes(axes: Panels, count: int) -> list[Axes]:
     """The axes that a caller passed for a figure of ``count`` panels, as a list."""
     found = list(np.asarray(axes, dtype=object).ravel())
     if len(found) < count:
@@ -141,7 +187,7 @@ def plain(name: object, longest: int = 24) -> str:
     return text.replace("$", r"\$")
 
 
-def line_styles(count: int, colours: Sequence[str] = COLOURS) -> list[dict[str, Any]]:
+def line_styles(count: int, colours: Sequence[str] = COLOURS) -> list[Look]:
     """Colour and dashes for so many lines, four times as many as colours before any repeats."""
     return [
         {
@@ -152,16 +198,25 @@ def line_styles(count: int, colours: Sequence[str] = COLOURS) -> list[dict[str, 
     ]
 
 
-def legend_of(target: Any, handles: Sequence[Any], names: Sequence[str], **keywords: Any) -> Any:
+def legend_above(
+    ax: Axes, handles: Sequence[Handle], names: Sequence[str], columns: int = 3
+) -> Legend:
+    """A legend over the axes, where nothing lies beneath it; in rows of so many."""
+    return legend_of(ax, handles, names, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns)
+
+
+def legend_of(
+    target: Axes, handles: Sequence[Handle], names: Sequence[str], **keywords: Any
+) -> Legend:
     """A legend whose names may begin with "_", which matplotlib would leave out."""
-    legend = target.legend(handles, [str(k) for k in range(len(handles))], **keywords)
+    legend = target.legend(list(handles), [str(k) for k in range(len(handles))], **keywords)
     for text, name in zip(legend.get_texts(), names, strict=True):
         text.set_text(name)
     return legend
 
 
 @contextlib.contextmanager
-def laid_out(fig: Any) -> Iterator[Any]:
+def laid_out(fig: Figure) -> Iterator[Bbox]:
     """Lay a figure out once for all formats; gives the box, in inches, that holds its content.
 
     Left to itself, matplotlib would lay it out and draw it once more for each file, and for our
@@ -182,7 +237,7 @@ def column_width(width: float) -> float:
     return next((w for w in (NARROW, WIDE) if width <= w + 2.0 * PADDING), float(width))
 
 
-def _column_wide(fig: Any, box: Any) -> Any:
+def _column_wide(fig: Figure, box: Bbox) -> Bbox:
     """The box of a figure of ours as wide as one or two columns of a journal, its content centred.
 
     A figure of the user's, into whose axes something was drawn, stays as it is, and so does one
@@ -190,9 +245,7 @@ def _column_wide(fig: Any, box: Any) -> Any:
     """
     from matplotlib.transforms import Bbox
 
-    from dfcrp.plots.shown import ShownFigure
-
-    if not isinstance(fig, ShownFigure):
+    if not isinstance(fig, shown_figure()):
         return box
     width = column_width(box.width)
     left = (box.x0 + box.x1 - width) / 2.0
@@ -200,7 +253,7 @@ def _column_wide(fig: Any, box: Any) -> Any:
 
 
 def save_figure(
-    fig: Any, folder: str | Path, name: str, formats: Sequence[str] = ("png", "svg")
+    fig: FigureBase, folder: str | Path, name: str, formats: Sequence[str] = ("png", "svg")
 ) -> tuple[Path, ...]:
     """Save as ``folder/name.png`` and ``folder/name.svg``; the same figure gives the same files.
 
@@ -213,32 +266,32 @@ def save_figure(
     return tuple(directory / f"{name}.{kind}" for kind in formats)
 
 
-def save_as(fig: Any, *paths: str | Path) -> None:
+def save_as(fig: FigureBase, *paths: str | Path) -> None:
     """Save under these names; what follows the dot (png, svg, pdf, ...) says in which format."""
-    with _ready(fig) as box:
+    with _ready(fig) as (whole, box):
         for path in map(Path, paths):
-            _save(fig, path, path.suffix.lower().removeprefix("."), box)
+            _save(whole, path, path.suffix.lower().removeprefix("."), box)
 
 
-def render(fig: Any, kinds: Sequence[str]) -> dict[str, bytes]:
+def render(fig: FigureBase, kinds: Sequence[str]) -> dict[str, bytes]:
     """What files of these formats would hold."""
     found = {}
-    with _ready(fig) as box:
+    with _ready(fig) as (whole, box):
         for kind in kinds:
             out = io.BytesIO()
-            _save(fig, out, kind, box)
+            _save(whole, out, kind, box)
             found[kind] = out.getvalue()
     return found
 
 
-def _save(fig: Any, target: Any, kind: str, box: Any) -> None:
+def _save(fig: Figure, target: Path | io.BytesIO, kind: str, box: Bbox) -> None:
     metadata = UNDATED.get(f".{kind}")
     dpi = DPI if kind == "svg" else PRINT_DPI
     fig.savefig(target, format=kind or None, dpi=dpi, metadata=metadata, bbox_inches=box)
 
 
 @contextlib.contextmanager
-def _ready(fig: Any) -> Iterator[Any]:
+def _ready(fig: FigureBase) -> Iterator[tuple[Figure, Bbox]]:
     """In the shared style, without warnings that nobody can heed, and laid out."""
     with styled(), warnings.catch_warnings():
         # A name in a script that no installed font has is drawn as boxes; that is no reason to
@@ -246,5 +299,7 @@ def _ready(fig: Any) -> Iterator[Any]:
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         # Names too long for their figure: it is drawn all the same.
         warnings.filterwarnings("ignore", message="constrained_layout not applied")
-        with laid_out(fig) as box:
-            yield box
+        whole = fig.get_figure(root=True)
+        assert whole is not None  # or else it was taken out of its figure
+        with laid_out(whole) as box:
+            yield whole, box

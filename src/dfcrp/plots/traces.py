@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.plots.figure import Columns, Figure, matrix_columns
 from dfcrp.plots.style import (
     GREY,
     VERMILION,
@@ -17,6 +19,7 @@ from dfcrp.plots.style import (
     new_axes,
     plain,
     styled,
+    whole_numbers,
 )
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.settings.consensus import Least, in_words
@@ -30,12 +33,19 @@ from dfcrp.summaries.convergence import (
     parameter_series,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from dfcrp.plots.style import Panels
+
 #: Points of each chain that are drawn.
 MAX_POINTS = 500
 #: Of what else was learned, so many numbers are shown: those on which chains agree least.
 MAX_LEARNED = 4
 #: Of what failed and is not among these, so many numbers are shown beside them.
 MAX_FAILED = 4
+#: Letters of a name on one line.
+LINE = 40
 #: Seed that breaks ties between equal draws; a fixed one, so that figures can be made again.
 TIES_SEED = 0
 
@@ -143,7 +153,7 @@ def learned(posterior: Posterior, *, behind: bool) -> dict[str, NDArray[np.float
     return found
 
 
-def draw_traces(table: TraceTable, axes: Any = None) -> list[Any]:
+def draw_traces(table: TraceTable, axes: Panels | None = None) -> list[Axes]:
     """A row for each number: its course on the left, its ranks on the right."""
     count = len(table.names)
     with styled():
@@ -158,7 +168,7 @@ def draw_traces(table: TraceTable, axes: Any = None) -> list[Any]:
     return panels[: 2 * count]
 
 
-def _draw_trace(ax: Any, table: TraceTable, k: int) -> None:
+def _draw_trace(ax: Axes, table: TraceTable, k: int) -> None:
     n_chains, n_draws = table.series.shape[1:]
     step = -(-n_draws // MAX_POINTS)
     places = np.arange(0, n_draws, step)
@@ -171,16 +181,17 @@ def _draw_trace(ax: Any, table: TraceTable, k: int) -> None:
             marker="." if len(places) == 1 else None,
             **style,
         )
-    ax.set_title(plain(table.names[k], 60))
+    # Beside the words on the right a long name takes two lines.
+    ax.set_title(textwrap.fill(plain(table.names[k], 80), LINE))
     if table.diagnostics:
         _say_whether_good(ax, table.diagnostics[k])
     ax.margins(x=0.01)
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    whole_numbers(ax.xaxis)
     if (table.series[k] == np.rint(table.series[k])).all():
-        ax.yaxis.get_major_locator().set_params(integer=True)
+        whole_numbers(ax.yaxis)
 
 
-def _say_whether_good(ax: Any, found: Diagnostic) -> None:
+def _say_whether_good(ax: Axes, found: Diagnostic) -> None:
     """R-hat and effective sample size at the right, in colour and in words where they fail."""
     reached = good(found, Limits())
     words = f"R-hat {found.rhat:.3f}, ESS {found.ess:,.0f}" + ("" if reached else ": not yet good")
@@ -188,7 +199,7 @@ def _say_whether_good(ax: Any, found: Diagnostic) -> None:
     ax.set_title(words, loc="right", fontsize=7.0, color=colour)
 
 
-def _draw_ranks(ax: Any, table: TraceTable, k: int) -> None:
+def _draw_ranks(ax: Axes, table: TraceTable, k: int) -> None:
     bins = table.ranks.shape[2]
     edges = np.linspace(0.0, 1.0, bins + 1)
     ax.axhline(1.0, color=GREY, linewidth=0.8, zorder=0)
@@ -200,9 +211,23 @@ def _draw_ranks(ax: Any, table: TraceTable, k: int) -> None:
         ax.set_title("ranks: flat at 1 is good")
 
 
-def plot_traces(
-    posterior: Posterior, axes: Any = None, **options: Any
-) -> tuple[TraceTable, list[Any]]:
-    """Prepare with ``options`` and draw."""
-    table = prepare_traces(posterior, **options)
-    return table, draw_traces(table, axes)
+def list_traces(table: TraceTable) -> Columns:
+    """A row for each number, chain and draw."""
+    _, chains, draws = table.series.shape
+    names = {"number": table.names, "chain": range(chains), "draw": range(draws)}
+    return matrix_columns(names, value=table.series)
+
+
+FIGURES = (
+    Figure(
+        "traces",
+        "trace and rank plots of the number of clusters, a consensus count, α, and of what else "
+        "was learned the four numbers with the largest R-hat; each with R-hat and effective "
+        "sample size; with `failed`, as in the report, also other quantities that have not "
+        "converged",
+        prepare_traces,
+        draw_traces,
+        in_report=lambda shared: {"counts": shared.counts, "failed": True},
+        listing=list_traces,
+    ),
+)

@@ -29,7 +29,7 @@ from dfcrp.priors.base import Prior
 from dfcrp.priors.registry import prior_named
 from dfcrp.runs.parts import DrawSource, Parts, RunRecord
 from dfcrp.settings.config import Config
-from dfcrp.settings.consensus import Least, in_words, needed
+from dfcrp.settings.consensus import REAL, Least, in_words, needed
 from dfcrp.summaries.coclustering import Coclustering, coclustering
 from dfcrp.summaries.consensus import (
     PAPER_EDGES,
@@ -92,9 +92,9 @@ class Posterior:
         *,
         answers: Answers | None = None,
     ) -> None:
-        self.draws = draws
-        self.items = items
-        self.config = config
+        self.draws: Draws = draws
+        self.items: Items = items
+        self.config: Config = config
         self.record = record
         self._answers = answers or answers_of(draws, items, config, record)
         self._points: dict[str, PointPartition] = {}
@@ -382,11 +382,21 @@ class Posterior:
         wanted = min_experts or self.config.summary.min_experts
         return pandas.DataFrame(self.consensus_counts((wanted,)).rows())
 
+    @property
+    def counted_objects(self) -> Least:
+        """Which clusters count as objects: real ones, where the prior says which are, or else those
+        of enough experts.
+        """
+        return self.config.summary.min_experts if self.detection is None else REAL
+
     def consensus_diameters(
         self, min_experts: Least | None = None, limit: int = 1_000
     ) -> list[NDArray[np.float64]]:
-        """Ascending diameters of the consensus objects, for each of ``limit`` even draws."""
-        wanted = min_experts or self.config.summary.min_experts
+        """Ascending diameters of the objects, for each of ``limit`` even draws.
+
+        Objects are the clusters of at least ``min_experts``, by default `counted_objects`.
+        """
+        wanted = min_experts or self.counted_objects
         if (wanted, limit) not in self._diameters:
             from dfcrp.posterior.sizes import consensus_diameters
 

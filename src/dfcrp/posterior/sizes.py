@@ -28,7 +28,7 @@ from dfcrp.craterstats import Ages, Dating, Isochrons, model_ages
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.markup import plural
 from dfcrp.runs.parts import least_by_looked
-from dfcrp.settings.consensus import Least
+from dfcrp.settings.consensus import REAL, Least
 from dfcrp.summaries.consensus import family_arrays, parameter_columns
 from dfcrp.summaries.kernels.tables import count_experts
 from dfcrp.summaries.streaming import Interval, kept, label_blocks, stride_for, summarise
@@ -76,7 +76,8 @@ def consensus_diameters(
     """Ascending diameters of the consensus clusters, for at most ``limit`` evenly spaced draws.
 
     A cluster's diameter is exp of its own log diameter or the mean of its members', as the
-    settings say.
+    settings say. With ``min_experts`` REAL a cluster counts with its members' mean probability of
+    being real, by a random number with a fixed seed.
     """
     draws, diameters = posterior.draws, posterior.diameters
     if diameters is None:
@@ -88,14 +89,19 @@ def consensus_diameters(
     codes, holder = family_arrays(posterior.items.families, draws.n_markings)
     experts = np.empty(draws.n_markings, np.int64)
     coverage = posterior.items.coverage
-    least = least_by_looked(min_experts, coverage.n_experts)
+    real = _Real(posterior) if min_experts == REAL else None
+    least = None if real else least_by_looked(min_experts, coverage.n_experts)
     out = []
     for chain, start, stop, labels in label_blocks(draws):
         chosen = np.arange(stop - start)[kept(start, step)]
         block = None if from_members else draws.clusters(chain, start, stop)
         for d in chosen:
-            count_experts(labels[d], codes, holder, experts)
-            names = np.flatnonzero(experts >= least[coverage.looked_at(labels[d], codes)])
+            if least is None:
+                assert real is not None
+                names = real.drawn(labels[d])
+            else:
+                count_experts(labels[d], codes, holder, experts)
+                names = np.flatnonzero(experts >= least[coverage.looked_at(labels[d], codes)])
             if block is None:
                 sizes = np.bincount(labels[d], minlength=len(experts))
                 sums = np.bincount(labels[d], diameters, minlength=len(experts))
@@ -106,6 +112,22 @@ def consensus_diameters(
                 found = np.exp(block.parameters[rows, column][at].astype(np.float64))
             out.append(np.sort(found))
     return out
+
+
+class _Real:
+    """Which clusters of a draw are real: each with its members' mean probability."""
+
+    def __init__(self, posterior: Posterior) -> None:
+        if posterior.detection is None:
+            raise InputError('which clusters are real is what the prior "detection" says')
+        self.p = np.nan_to_num(posterior.detection.p_real_marking)
+        self.rng = np.random.default_rng(_REAL_SEED)
+
+    def drawn(self, labels: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Labels of those that are real, ascending."""
+        count = np.bincount(labels, minlength=len(labels))
+        p = np.bincount(labels, self.p, minlength=len(labels)) / np.maximum(count, 1)
+        return np.flatnonzero(self.rng.random(len(labels)) < p)
 
 
 def mean_diameters(labels: ArrayLike, diameter: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -122,6 +144,8 @@ def mean_diameters(labels: ArrayLike, diameter: NDArray[np.float64]) -> NDArray[
     return means
 
 
+#: Of the random numbers that decide which clusters of a draw are real: the same curves each time.
+_REAL_SEED = 0
 KINDS = ("cumulative", "differential", "relative")
 #: The cumulative distribution may also be evaluated at this many diameters, without bins.
 UNBINNED = "none"
@@ -154,8 +178,15 @@ class SizeFrequency:
     experts: tuple[str, ...]
     by_expert: NDArray[np.float64]
     dbscan: Curve | None = None
+    #: The smallest diameter of an item.
+    smallest: float = 0.0
     #: What surfaces of several ages have, to be drawn beside it.
     isochrons: Isochrons | None = None
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether the first bin of several begins below the smallest item."""
+        return self.binning != UNBINNED and len(self.d_min) > 2 and self.smallest > self.d_min[0]
 
     @property
     def diameter(self) -> Curve:
@@ -208,6 +239,16 @@ class _Bins:
             factor = factor * (self.d_min * self.d_max) ** 1.5
         object.__setattr__(self, "factor", factor / self.area)
 
+    def within(self, smallest: float, largest: float) -> _Bins:
+        """Those that lie between two diameters; what lies on one but for rounding is there."""
+        shown = (self.d_min >= smallest * (1 - 1e-9)) & (self.d_max <= largest * (1 + 1e-9))
+        if not shown.any():
+            raise SettingsError(
+                f"no bin lies between the diameters {smallest:g} and {largest:g}; they are from "
+                f"{self.d_min[0]:.3g} to {self.d_max[-1]:.3g}"
+            )
+        return _Bins(self.kind, self.d_min[shown], self.d_max[shown], self.area)
+
     def count(self, ascending: Curve) -> NDArray[np.int64]:
         """Objects in each bin, or of at least each diameter; an edge belongs to the bin above."""
         below: NDArray[np.int64] = np.searchsorted(ascending, self.d_min, side="left")
@@ -224,9 +265,12 @@ def size_frequency(
     min_experts: Least | None = None,
     dbscan: ArrayLike | None = None,
     points: int = POINTS,
+    diameters: tuple[float, float] | None = None,
 ) -> SizeFrequency:
     """Tabulate a distribution; ``dbscan`` holds DBSCAN's labels of the items.
 
+    ``min_experts`` is by default `Posterior.counted_objects`. ``diameters``, in the table's unit,
+    are the smallest and the largest that are shown: bins that reach beyond them are left out.
     ``binning`` is one of ``size_bins.BINNINGS``, by default "root-2"; the cumulative distribution
     is by default not binned ("none") but evaluated at ``points`` diameters.
     """
@@ -241,8 +285,7 @@ def size_frequency(
     chosen = binning or (UNBINNED if cumulative else "root-2")
     if chosen == UNBINNED and not cumulative:
         raise SettingsError(f"the {kind} distribution needs bins, such as binning='root-2'")
-    usual = posterior.config.summary.min_experts
-    wanted = usual if min_experts is None else min_experts
+    wanted = posterior.counted_objects if min_experts is None else min_experts
     items, site = posterior.items, posterior.items.site
     km = site.km_per_diameter
     scale = 1.0 if km is None else km
@@ -252,6 +295,8 @@ def size_frequency(
     largest = max([own.max(), *(s[-1] for s in samples if s.size)])
     # Below the smallest item nothing was looked for, and the curve would end in a plateau.
     bins = _bins(kind, chosen, (float(own.min()), float(largest)), site.area_km2, points)
+    if diameters is not None:
+        bins = bins.within(*diameters)
     counts = np.array([bins.count(draw) for draw in samples])
     band = summarise(counts * bins.factor)
     by_family = [np.sort(own[items.families == f]) for f in range(len(items.experts))]
@@ -267,6 +312,7 @@ def size_frequency(
         mean=band.mean,
         lo=band.lo,
         hi=band.hi,
+        smallest=float(own.min()),
         counting=np.sqrt(counts.mean(axis=0)) * bins.factor,
         experts=tuple(items.experts[f] for f in order),
         by_expert=np.array([bins.count(by_family[f]) * bins.factor for f in order]),
@@ -394,7 +440,7 @@ def posterior_ages(
         raise SettingsError(
             "ages need diameters in km, the data are in pixels; give --metres-per-pixel"
         )
-    wanted = posterior.config.summary.min_experts if min_experts is None else min_experts
+    wanted = posterior.counted_objects if min_experts is None else min_experts
     samples = [km * found for found in posterior.consensus_diameters(wanted, draws)]
     own = [np.sort(markings.diameter[markings.families == f]) for f in range(len(markings.experts))]
     order = np.argsort([len(values) for values in own], kind="stable")

@@ -114,10 +114,6 @@ class Prior:
     shares_images: bool = False
     #: The prior of a short run that chains take their first partition from; None: everyone alone.
     start: str | None = None
-    #: Figures of the report that only this prior has, by their names in ``dfcrp.plots``.
-    figures: tuple[str, ...] = ()
-    #: Those that the overview of many images shows.
-    figures_of_many: tuple[str, ...] = ()
 
     def check_sampler(self, sampler: str) -> None:
         """Refuse a sampler that makes no sense with this prior."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from dfcrp.craterstats import Isochrons
 from dfcrp.markup import Markup, plural
-from dfcrp.plots.flat import (
+from dfcrp.plots.flat import flat_map, flat_map_or_none
+from dfcrp.plots.underlay import (
     Underlay,
     configured_underlay,
-    flat_map,
-    flat_map_or_none,
+    frame_of,
     places_of,
     read_underlay,
 )
@@ -73,7 +73,10 @@ class Contents:
     def isochrons(self) -> Isochrons | None:
         """Curves of CraterStats for the figures of sizes."""
         found = self.ages.get("isochrons")
-        return None if found is None else Isochrons.from_json(found)
+        if found is None:
+            return None
+        low, high = self.ages["dating"]["fit_range"]
+        return replace(Isochrons.from_json(found), fit_range=(float(low), float(high)))
 
     @property
     def noun(self) -> str:
@@ -112,7 +115,10 @@ class Contents:
             return None
         y, places = flat_map(self.posterior.items).y, places_of(self.posterior.items)
         if self.image is None:
-            return configured_underlay(self.posterior.config.image, y, places)
+            settings, items = self.posterior.config.image, self.posterior.items
+            one = len(items.images) == 1
+            framed = frame_of(settings, items, items.images[0]) if one else None
+            return configured_underlay(settings, y, places, framed)
         return read_underlay(self.image, y, places=places)
 
     @property

@@ -3,10 +3,11 @@
 const TILES_SHOWN = 60;
 /** Agreed on, in doubt, and not: told apart by shade and by the width of the line. */
 const SHADES = {
-  light: ["#0072B2", "#D55E00", "#A9B2BA"],
-  dark: ["#56B4E9", "#F0803C", "#59646D"],
+  light: ["#0072B2", "#D55E00", "#7F8A94"],
+  dark: ["#56B4E9", "#F0803C", "#7B8792"],
 };
-const WIDTHS = [1.6, 1.6, 0.8];
+const WIDTHS = [1.6, 1.6, 1];
+const RIM = "rgba(255, 255, 255, 0.75)";
 const SURE = [0.95, 0.05];
 const GAIN = "How much one more look is expected to reduce the variance of the number of objects";
 
@@ -86,8 +87,25 @@ function drawTile(data, { canvas, image }) {
   canvas.width = Math.round(canvas.clientWidth * ratio);
   canvas.height = Math.round(canvas.clientHeight * ratio);
   const pen = penOf(canvas);
+  const address = data.photographs[image];
+  if (address && !PHOTOGRAPHS.has(image)) {
+    const photograph = new Image();
+    PHOTOGRAPHS.set(image, photograph);
+    photograph.addEventListener("load", () => drawTile(data, { canvas, image }));
+    photograph.src = address;
+  }
   if (data.shape) drawOutlines(data, data.shape, image, pen, ratio);
   else drawBars(data, image, pen, ratio);
+}
+
+/** Photographs by the number of their image; those that are not loaded yet are drawn when they are. */
+/** @type {Map<number, HTMLImageElement>} */
+const PHOTOGRAPHS = new Map();
+
+/** @param {OverviewData} data @param {number} image @returns {HTMLImageElement | null} */
+function photographOf(data, image) {
+  const found = PHOTOGRAPHS.get(image);
+  return found && found.complete && found.naturalWidth > 0 ? found : null;
 }
 
 /** The catalogue as a map. */
@@ -98,10 +116,17 @@ function drawOutlines(data, shape, image, pen, ratio) {
   const [left, right, low, high] = data.frames.subarray(4 * image, 4 * image + 4);
   const scale = 0.94 * Math.min(width / (right - left), height / (high - low));
   const [x0, y0] = [width / 2 - (scale * (left + right)) / 2, height / 2 + (scale * (low + high)) / 2];
+  const photograph = photographOf(data, image);
+  /** @type {[number, number, number, number]} */
+  const frame = [x0 + scale * left, y0 - scale * high, scale * (right - left), scale * (high - low)];
+  if (photograph) pen.drawImage(photograph, ...frame);
+  if (data.framed[image]) {
+    pen.strokeStyle = getComputedStyle(pen.canvas).color;
+    pen.lineWidth = ratio / 2;
+    pen.strokeRect(...frame);
+  }
   // Those that nobody agrees on lie beneath.
   for (const shade of [2, 1, 0]) {
-    pen.strokeStyle = pen.fillStyle = colours[shade];
-    pen.lineWidth = WIDTHS[shade] * ratio;
     for (let c = data.outlineStart[image]; c < data.outlineStart[image + 1]; c++) {
       if (shadeOf(data.outlineP[c]) !== shade) continue;
       /** @param {number} length */
@@ -110,8 +135,14 @@ function drawOutlines(data, shape, image, pen, ratio) {
       const [a, b] = shape === "point" ? [dot, dot] : [half(data.outlineW[c]), half(data.outlineH[c])];
       pen.beginPath();
       trace(pen, shape, x0 + scale * data.outlineX[c], y0 - scale * data.outlineY[c], a, b, (-data.outlineA[c] * Math.PI) / 180);
-      if (shape === "point") pen.fill();
-      else pen.stroke();
+      // On a photograph a pale rim keeps colours apart from what is beneath.
+      const rims = photograph ? [[RIM, 1.5], [colours[shade], 0]] : [[colours[shade], 0]];
+      for (const [colour, wider] of rims) {
+        pen.strokeStyle = pen.fillStyle = String(colour);
+        pen.lineWidth = (WIDTHS[shade] + Number(wider)) * ratio;
+        if (shape === "point" && !wider) pen.fill();
+        else pen.stroke();
+      }
     }
   }
 }

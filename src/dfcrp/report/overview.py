@@ -30,8 +30,9 @@ from dfcrp.markup import (
     table,
     tag,
 )
-from dfcrp.plots.flat import FlatMap, flat_map_or_none, quantities_of, stretch
+from dfcrp.plots.flat import FlatMap, Region, flat_map_or_none, quantities_of, stretch
 from dfcrp.plots.maps import DOUBTFUL
+from dfcrp.plots.underlay import Framed, frame_of, thumbnail
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer import embed
@@ -81,6 +82,10 @@ MAX_BARS = 12
 SMALL_FRAME = 0.25
 #: Width over height of a picture.
 TILE_SHAPE = 4.0 / 3.0
+#: Pixels of the longer side of a photograph behind a picture, its quality as a JPEG, and bytes of
+#: all together: of more images the later ones have none.
+PHOTOGRAPH_PIXELS, PHOTOGRAPH_QUALITY = 320, 60
+MAX_PHOTOGRAPH_BYTES = 16_000_000
 
 
 def _resource(name: str) -> str:
@@ -129,7 +134,9 @@ def make_payload(posterior: Posterior, pages: dict[int, str]) -> tuple[Json, str
     packer.counts("place", _places(posterior, names))
     packer.counts("byName", np.argsort(np.argsort(names, kind="stable"), kind="stable"))
     by_need = _pack_need(packer, posterior, names)
-    shape = _pack_outlines(packer, posterior, len(empty))
+    settings, items = posterior.config.image, posterior.items
+    extents = [frame_of(settings, items, name) for name in names]
+    shape = _pack_outlines(packer, posterior, extents)
     bars = 0 if shape is not None else _pack_bars(packer, posterior, len(empty))
     about = {
         "noun": posterior.likelihood.noun,
@@ -142,6 +149,7 @@ def make_payload(posterior: Posterior, pages: dict[int, str]) -> tuple[Json, str
         "shape": shape,
         "barsOfImage": bars,
         "legend": _legend(posterior),
+        "photographs": _photographs(extents) if shape is not None else [],
         "arrays": packer.table,
         "compressed": packer.compressed,
     }
@@ -186,29 +194,58 @@ def _places(posterior: Posterior, names: list[str]) -> list[int]:
     return [place.get(name, len(bad)) for name in names]
 
 
-def _pack_outlines(packer: Packer, posterior: Posterior, empty: int) -> str | None:
+def _photographs(extents: list[Framed | None]) -> list[str | None]:
+    """Small versions of the photographs as data URIs, until they are too many."""
+    found: list[str | None] = []
+    left = MAX_PHOTOGRAPH_BYTES
+    for framed in extents:
+        small = None
+        path = None if framed is None else framed[0]
+        if path is not None and left > 0:
+            jpeg = thumbnail(path, PHOTOGRAPH_PIXELS, PHOTOGRAPH_QUALITY)
+            small = f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"
+            left -= len(small)
+        found.append(small)
+    return found
+
+
+def _pack_outlines(
+    packer: Packer, posterior: Posterior, extents: list[Framed | None]
+) -> str | None:
     """The catalogue's outlines, each image's about its own middle; gives their shape.
 
-    None, and nothing packed, if objects have no place. So many images more have none.
+    None, and nothing packed, if objects have no place. Images without objects come last.
     """
     findings, ground = posterior.findings, flat_map_or_none(posterior.items)
     most = _most_outlines(posterior)
     shown, frames, start = [], [], [0]
-    for catalogue in (found.catalogue for found in findings):
+    tops = [framed[1][3] < framed[1][2] for framed in extents if framed is not None]
+    downwards = sum(tops) > len(tops) / 2
+    for catalogue, framed in zip((found.catalogue for found in findings), extents, strict=False):
         columns = {name: np.asarray(catalogue[name]) for name in quantities_of(catalogue)}
         outlines = posterior.likelihood.outlines(columns) if ground and columns else None
         if ground is None or outlines is None:
             return None
-        placed = _centred(ground.place(outlines))
+        placed = ground.place(outlines)
+        if framed is not None:
+            placed = _in_frame(placed, framed[1])
+        else:
+            # As on the photographs of the others.
+            placed = _centred(_upside_down(placed) if downwards else placed)
         p = certainty(catalogue)
         order = np.lexsort((-placed.size, p < 0.5))[:most]
         own = placed.take(order)
         shown.append(np.stack([own.x, own.y, own.width, own.height, own.angle, p[order]]))
         frames.append(_frame(placed))
         start.append(start[-1] + len(order))
+    empty = len(extents) - len(findings)
     packer.counts("outlineStart", [*start, *start[-1:] * empty])
-    step = PLACE_STEP * _usual_size(frames)
-    packer.floats("frames", [*_roomy(frames), *[(-1.0, 1.0, -1.0, 1.0)] * empty], step=step)
+    usual = [*_roomy(frames), *[(-1.0, 1.0, -1.0, 1.0)] * empty]
+    pairs = zip(usual, extents, strict=True)
+    own_frames = [own if one is None else _edges(one[1]) for own, one in pairs]
+    step = PLACE_STEP * _usual_size(own_frames)
+    packer.floats("frames", own_frames, step=step)
+    packer.counts("framed", [one is not None for one in extents])
     for name, values in zip("XYWHAP", np.concatenate(shown, axis=1), strict=True):
         kept: dict[str, Any] = {"step": step} if name in "XY" else {"bits": ROUGH_BITS}
         packer.floats(f"outline{name}", values, **({"step": P_STEP} if name == "P" else kept))
@@ -220,6 +257,24 @@ def _most_outlines(posterior: Posterior) -> int:
     findings = posterior.findings
     most = max(len(found.catalogue["cluster"]) for found in findings)
     return max(min(most, MAX_OUTLINES, MAX_ALL_OUTLINES // len(findings)), 1)
+
+
+def _edges(extent: Region) -> Region:
+    """Left, right, low and high of an image about its middle."""
+    across, up = abs(extent[1] - extent[0]) / 2.0, abs(extent[3] - extent[2]) / 2.0
+    return -across, across, -up, up
+
+
+def _in_frame(placed: FlatMap, extent: Region) -> FlatMap:
+    """About the middle of the image, with y upwards, as it is on the page."""
+    left, right, bottom, top = extent
+    own = replace(placed, x=placed.x - (left + right) / 2.0, y=placed.y - (bottom + top) / 2.0)
+    return own if top > bottom else _upside_down(own)
+
+
+def _upside_down(placed: FlatMap) -> FlatMap:
+    """With y that ran downwards upwards."""
+    return replace(placed, y=-placed.y, angle=-placed.angle)
 
 
 def _centred(placed: FlatMap) -> FlatMap:

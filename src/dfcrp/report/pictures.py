@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,12 +14,13 @@ from dfcrp import plots
 from dfcrp.files import remove_file
 from dfcrp.markup import Markup, join, tag
 from dfcrp.plots.drawing import FORMATS, DrawnFigure, Order, check_formats, draw_all
+from dfcrp.plots.figure import Figure, Options
+from dfcrp.plots.underlay import has_pixels
 from dfcrp.report.contents import Contents
-from dfcrp.values import Json
 
 FOLDER = "figures"
-#: Name, whether an image lies beneath, and what to prepare it with.
-Plan = tuple[str, bool, Json]
+#: A figure, and what to prepare it with.
+Plan = tuple[Figure[Any, Any], Options]
 
 
 @dataclass(frozen=True)
@@ -58,22 +60,14 @@ def make_pictures(
     Figures that are there from before and are not drawn now are removed. ``place`` is what comes
     between the two, with a slash at its end.
     """
-    return _drawn(contents, _plan(contents), folder, formats=formats, helpers=helpers, place=place)
+    plans = _plan(contents, plots.FIGURES.values())
+    return _drawn(contents, plans, folder, formats=formats, helpers=helpers, place=place)
 
 
 def pictures_of_many(contents: Contents, folder: Path) -> dict[str, Picture]:
     """Draw the figures of the overview of many images."""
-    posterior = contents.posterior
-    names: list[str] = [
-        name
-        for name in posterior.prior.figures_of_many
-        if name not in plots.NEED_SCORES
-        or (posterior.items.score is not None and not posterior.independent)
-    ]
-    plans: list[Plan] = [(name, False, {}) for name in names]
-    if contents.evaluation is not None:
-        plans.append(("evaluation", False, {"found": contents.evaluation}))
-    return _drawn(contents, plans, folder)
+    of_many = [figure for figure in plots.FIGURES.values() if figure.of_many]
+    return _drawn(contents, _plan(contents, of_many), folder)
 
 
 def _drawn(
@@ -89,9 +83,10 @@ def _drawn(
     posterior = contents.posterior
 
     def orders() -> Iterator[Order]:
-        for figure, beneath, options in plans:
-            table = getattr(plots, f"prepare_{figure}")(posterior, **options)
-            yield Order(figure, table, folder, chosen, beneath, below)
+        for figure, options in plans:
+            table = figure.prepare(posterior, **options)
+            photo = "image" in options and has_pixels(contents.underlay)
+            yield Order(figure.name, table, folder, chosen, photo, below)
 
     drawn = draw_all(orders(), helpers)
     for name in plots.FIGURES:
@@ -101,53 +96,13 @@ def _drawn(
     return {name: _packed(figure, chosen) for name, figure in drawn.items()}
 
 
-def _plan(contents: Contents) -> Iterator[Plan]:
-    """Each figure that makes sense: of any items, of places, of likelihood and prior.
-
-    Those that take longest come first.
-    """
-    posterior = contents.posterior
-
-    def plan(figure: str, /, beneath: bool = False, **options: object) -> Plan:
-        return figure, beneath, options
-
-    yield plan("traces", counts=contents.counts, failed=True)
-    if contents.placed:
-        yield from _plan_maps(contents, plan)
-    yield plan("counts_by_size", counts=contents.counts, dbscan=contents.dbscan)
-    yield plan("certainty", catalogue=contents.catalogue)
-    if contents.example is not None:
-        yield plan("coclustering", item=contents.example.index)
-    if len(posterior.items.experts) > 1:
-        yield plan("jaccard")
-    if contents.evaluation is not None:
-        yield plan("evaluation", found=contents.evaluation)
-    for figure in (*posterior.likelihood.figures, *posterior.prior.figures):
-        lacking = (
-            (figure in plots.NEED_SCORES and posterior.items.score is None)
-            or (figure in plots.NEED_DIAMETERS and posterior.diameters is None)
-            or (figure in plots.NEED_SIZES and not posterior.has_sizes)
-        )
-        if not lacking:
-            beside: Json = {}
-            if figure in plots.BESIDE_DBSCAN:
-                beside["dbscan"] = contents.dbscan
-            if figure in plots.WITH_ISOCHRONS:
-                beside["isochrons"] = contents.isochrons
-            yield plan(figure, **beside)
-
-
-def _plan_maps(contents: Contents, plan: Callable[..., Plan]) -> Iterator[Plan]:
-    """Maps, over the image if there is one."""
-    image = contents.underlay
-    photo = image is not None
-    yield plan("items_map", photo, image=image)
-    yield plan("catalogue_map", photo, catalogue=contents.catalogue, image=image)
-    yield plan("expert_panels", photo, image=image)
-    if contents.example is not None:
-        yield plan("neighbourhood", photo, item=contents.example, image=image)
-    if contents.n_singletons:
-        yield plan("singletons", photo, image=image)
+def _plan(contents: Contents, figures: Iterable[Figure[Any, Any]]) -> Iterator[Plan]:
+    """Those for which the data have what they need, and something to show."""
+    for figure in figures:
+        if not figure.lacking(contents.posterior):
+            options = figure.in_report(contents)
+            if options is not None:
+                yield figure, options
 
 
 def _packed(figure: DrawnFigure, formats: tuple[str, ...]) -> Picture:

@@ -98,7 +98,7 @@ def write_report(
     folder : path
         Where to write; made if it is not there.
     image : path or array, optional
-        Put beneath the maps, placed as in `dfcrp.plots.flat.read_underlay`; without it the
+        Put beneath the maps, placed as in `dfcrp.plots.underlay.read_underlay`; without it the
         settings' own, if they name one.
     dbscan : labels, optional
         Of the items, as `dfcrp.baselines.dbscan_r14` gives them, for the usual number of experts,

@@ -38,6 +38,7 @@ ELSEWHERE = {
     "retire_complete": ("summary", "retire_complete"),
     "retire_settled": ("summary", "retire_settled"),
     "image_file": ("image", "file"),
+    "images_from": ("image", "folder"),
     "image_y": ("image", "y"),
     "image_offset": ("image", "offset"),
     "image_scale": ("image", "scale"),
@@ -180,6 +181,8 @@ class ImageSettings:
     """The image that was marked, to be shown beneath the maps, and where it lies."""
 
     file: str | None = None
+    #: Where the photographs of several images are, each under the name of its image.
+    folder: str | None = None
     #: Where y runs: "up", "down" (as rows of pixels do), or "auto": up if most y are negative.
     y: str = "auto"
     #: x and y of the upper left corner of the image.

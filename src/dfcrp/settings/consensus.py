@@ -19,6 +19,8 @@ Least = int | str
 #: What makes a consensus where nobody has said, and what the tables count.
 USUAL = 5
 THRESHOLDS = (4, 5, 6)
+#: In place of a number of experts, where the prior says which clusters are real: those.
+REAL = "real"
 #: The same where the number of experts who looked differs between images.
 USUAL_SHARE = "60%"
 
@@ -101,6 +103,8 @@ def why_share(least: Least, looked: Collection[int]) -> str:
 
 def in_short(least: Least) -> str:
     """In a figure or a tile."""
+    if least == REAL:
+        return "real objects"
     if not isinstance(least, str):
         return f"≥ {least} experts"
     return f"≥ {least.replace('%', ' %')} of experts"
@@ -108,6 +112,8 @@ def in_short(least: Least) -> str:
 
 def or_more(least: Least) -> str:
     """In a table of counts."""
+    if least == REAL:
+        return "real objects"
     if not isinstance(least, str):
         return f"{least} or more experts"
     return f"{least.replace('%', ' %')} or more of experts"

@@ -50,6 +50,7 @@ class FitSettings(TypedDict, total=False):
     retire_complete: float
     retire_settled: float
     image_file: str | None
+    images_from: str | None
     image_y: str
     image_offset: tuple[float, float]
     image_scale: float

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -56,10 +56,13 @@ def read_zooniverse(file: GivenFile, options: ReadOptions) -> RawTable:
     for one in found:
         if not one.subject:
             marks.leave(Origin(one.row), "classification without a subject")
-    for one in _last_of_each([one for one in found if one.subject], marks):
+    kept = _last_of_each([one for one in found if one.subject], marks)
+    known = _image_sizes(kept)
+    for one in kept:
         sizes = _frame_sizes(one.metadata)
         for shown in (0, *sizes):
-            marks.look(marks.image(_image(one.subject, shown)), one.user)
+            name = _image(one.subject, shown)
+            marks.look(marks.image(name, size=known.get(name, ())), one.user)
         where = f"{file.name}, row {one.row}, column 'annotations'"
         annotations = parse_json(one.annotations, where)
         asked = _answers(annotations)
@@ -68,7 +71,8 @@ def read_zooniverse(file: GivenFile, options: ReadOptions) -> RawTable:
             frame = frame if isinstance(frame, int) and not isinstance(frame, bool) else 0
             label = text_or_none(mark.get("tool_label"))
             answers = _details(mark, at, label, asked) | asked.of_image
-            image = marks.image(_image(one.subject, frame))
+            name = _image(one.subject, frame)
+            image = marks.image(name, size=known.get(name, ()))
             origin = Origin(one.row, one.user, image, label, answers=answers)
             _take(marks, origin, mark, sizes.get(frame))
     return marks.table()
@@ -214,6 +218,15 @@ def _frame_sizes(metadata: str) -> dict[int, tuple[float, float]]:
             if isinstance(width, (int, float)) and isinstance(height, (int, float)):
                 sizes[frame] = width, height
     return sizes
+
+
+def _image_sizes(found: Sequence[_Classification]) -> dict[str, tuple[float, float]]:
+    """The size of each image on which all browsers agree that told one."""
+    told: dict[str, set[tuple[float, float]]] = {}
+    for one in found:
+        for frame, size in _frame_sizes(one.metadata).items():
+            told.setdefault(_image(one.subject, frame), set()).add(size)
+    return {name: sizes.pop() for name, sizes in told.items() if len(sizes) == 1}
 
 
 def _take(

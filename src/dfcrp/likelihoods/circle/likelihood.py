@@ -106,7 +106,6 @@ class _Circles(Likelihood):
     name = "circles"
     noun = "marking"
     verb = "marked"
-    figures = ("size_frequency", "size_differential", "size_relative")
     Settings = CircleSettings
     columns = ("x", "y", "diameter")
     alternatives = (("x", "y", "radius"),)

@@ -16,6 +16,7 @@ from dfcrp.likelihoods.normal.likelihood import NormalLikelihood
 from dfcrp.likelihoods.normal.shapes import Shape
 from dfcrp.likelihoods.report import counted_items
 from dfcrp.markup import significant
+from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -102,12 +103,12 @@ class _Intervals(NormalLikelihood):
         """Of lengths."""
         return np.log(lengths(items.columns))
 
-    def learned_about(self, items: Items) -> dict[str, Any]:
+    def learned_about(self, items: Items) -> Json:
         """The floor, and where scatter is told."""
         found = lengths(items.columns)
         return {"floor": self.floor(items), "median_length": float(np.median(found))}
 
-    def learned_words(self, found: Mapping[str, Any]) -> list[str]:
+    def learned_words(self, found: Json) -> list[str]:
         """With the floor."""
         words = [
             f"Lengths scatter by a share of the length and {found['floor']:.3g}; what is told of "

@@ -64,7 +64,7 @@ from dfcrp.likelihoods.tails import with_tails
 from dfcrp.markup import Section, SectionMaker, plural
 from dfcrp.neighbours.neighbourhood import refuse_copies
 from dfcrp.summaries.tails import Scatter
-from dfcrp.values import Array
+from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -103,7 +103,7 @@ class NormalLikelihood(Likelihood):
         if shape is not None:
             self.columns, self.positive = shape.columns, shape.positive
             self.verb = "marked"
-            self.size_word = f"size √({' · '.join(shape.positive)})"
+            self.size_word, self.size_formula = "size", f"√({' · '.join(shape.positive)})"
 
     def shape(self, items: Items) -> Shape:
         """How columns become features."""
@@ -243,7 +243,10 @@ class NormalLikelihood(Likelihood):
         found = {**BIAS_WORDS, **TAIL_WORDS}
         for name in names:
             what, _, columns = name.partition("_")
-            text = columns.removeprefix("log_").replace("_", ", ")
+            text = columns
+            if self.columns is not None:
+                # Features of our own, several to a name: log_width_log_height.
+                text = " and ".join(part for part in columns.split("_") if part != "log")
             if what == "scale":
                 found[name] = f"scatter of {text}"
             elif what == "growth":

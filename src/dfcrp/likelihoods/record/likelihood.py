@@ -158,14 +158,19 @@ class _Records(Likelihood):
         return learned_rates(dict(zip(names, shared, strict=True)))
 
     def quantity_words(self, names: Sequence[str]) -> dict[str, str]:
-        """The learned shares of faults by name, in words."""
-        faults = {"miss": "wrong values", "typo": "typos"}
-        parts = {name: name.partition("_") for name in names}
-        return {
-            name: f"share of {faults[what]} in {column}"
-            for name, (what, _, column) in parts.items()
-            if what in faults
+        """Faults by field, and how those of a source differ."""
+        faults = {
+            "miss": "share of wrong values in",
+            "typo": "share of typos in",
+            "scale": "error of",
         }
+        found = {}
+        for name in names:
+            what, _, column = name.removeprefix("own_").partition("_")
+            if what in faults:
+                own = ", relative to all" if name.startswith("own_") else ""
+                found[name] = f"{faults[what]} {column}{own}"
+        return found
 
     def learned_words(self, found: Json) -> list[str]:
         """The fields that are most often wrong, in a sentence."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dfcrp.likelihoods.record.candidates import Candidates
 from dfcrp.likelihoods.record.fields import Aside, Fields
 from dfcrp.likelihoods.record.pilot import LEAST_SHARE, Guess
-from dfcrp.markup import Column, Section, estimate_of, join, listed, paragraph, table
+from dfcrp.markup import Column, Section, estimate_of, join, listed, paragraph, table, with_interval
 from dfcrp.summaries.fit import BEYOND_CHANCE, GOOD, Check, level_of
 from dfcrp.values import Json
 
@@ -223,12 +223,7 @@ def faults(contents: Contents) -> Section | None:
         rows.append(cells)
     columns = [
         Column("field", number=False),
-        Column("altered, %"),
-        Column("95 %"),
-        Column("wrong, %"),
-        Column("95 %"),
-        Column("error"),
-        Column("95 %"),
+        *map(with_interval, ("altered, %", "wrong, %", "error")),
     ]
     caption = (
         "Faults in percent of the values of a field. An altered value has a typo, is abbreviated "

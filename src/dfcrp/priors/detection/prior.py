@@ -30,8 +30,6 @@ class _Detection(Prior):
     words = WORDS
     shares_images = True
     start = "constrained"
-    figures = ("skills", "sensitivity", "corrected_sizes", "cluster_sizes", "scores")
-    figures_of_many = ("skills", "cluster_sizes", "scores")
     sentence = (
         "Two {items} by one expert never share a cluster; experts find or miss objects, and make "
         "false marks (detection prior)."

@@ -21,6 +21,7 @@ from dfcrp.markup import (
     plural,
     significant,
     table,
+    with_interval,
 )
 from dfcrp.priors.detection.answers import (
     DetectionSummary,
@@ -50,7 +51,7 @@ def detection(contents: Any) -> Section:
     """Objects seen and missed, false marks, the experts' sensitivities, and how well it fits."""
     found: DetectionSummary = contents.posterior.detection
     verb = contents.posterior.likelihood.verb
-    size = contents.posterior.likelihood.size_word
+    size = contents.posterior.likelihood.size_label
     parts: list[object] = [
         _words(contents),
         _objects(contents, found),
@@ -110,9 +111,9 @@ def _objects(contents: Any, found: DetectionSummary) -> Markup:
         for name in ("seen", "missed", "total"):
             cells += estimate_of(row[name]).cells
         rows.append(cells)
-    heads = ("seen by somebody", "95 %", "missed by everyone", "95 %", "in all", "95 %")
+    heads = map(with_interval, ("seen by somebody", "missed by everyone", "in all"))
     return table(
-        [*[Column("size class", number=False)] * by_class, *(Column(head) for head in heads)],
+        [*[Column("size class", number=False)] * by_class, *heads],
         rows,
         "Number of real objects: posterior mean and 95 % credible interval.",
     )
@@ -233,7 +234,8 @@ def _experts(contents: Any, found: DetectionSummary) -> Markup:
             cells.append(number(by_person.get("mean"), 2))
         rows.append(cells)
     false = "false marks per image" if several else "false marks"
-    heads = [nouns, *["looks"] * several, "sensitivity", "95 %", false, "95 %"]
+    columns = [Column("expert", number=False), *map(Column, [nouns, *["looks"] * several])]
+    columns += map(with_interval, ("sensitivity", false))
     caption = (
         "Sensitivity: probability that the expert has a real object of these data on their list"
         f"{', on an image that they look at' * several}; the one who finds most comes first. False "
@@ -242,12 +244,12 @@ def _experts(contents: Any, found: DetectionSummary) -> Markup:
     if len(items.experts) > MAX_ROWS:
         caption += f" The {MAX_ROWS // 2} best and worst; experts.csv has all."
     if shared:
-        heads.append("shared noticing")
+        columns.append(Column("shared noticing"))
         caption += (
             " Shared noticing: the part of what two lists of one person have in common that comes "
             "from noticing it once."
         )
-    return table([Column("expert", number=False), *(Column(head) for head in heads)], rows, caption)
+    return table(columns, rows, caption)
 
 
 def _scores(contents: Any) -> Markup:
@@ -292,12 +294,17 @@ def _images(contents: Any, found: DetectionSummary) -> Markup:
         )
     if not rows:
         return words
-    heads = ("looks", "objects", "95 %", "P(none missed)", "P(as listed)", "gain of a look")
+    columns = [
+        Column("image", number=False),
+        Column("looks"),
+        with_interval("objects"),
+        *map(Column, ("P(none missed)", "P(as listed)", "gain of a look")),
+    ]
     return join(
         [
             words,
             table(
-                [Column("image", number=False), *(Column(head) for head in heads)],
+                columns,
                 rows,
                 "Images where one more look helps most. The gain is how much the variance of the "
                 "number of objects is expected to fall if one more typical expert looks "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import io
 import re
 from collections.abc import Sequence
 from importlib import resources
@@ -15,7 +14,8 @@ from numpy.typing import NDArray
 
 from dfcrp.likelihoods.base import Likelihood
 from dfcrp.markup import Markup, Section, escape
-from dfcrp.plots.flat import FlatMap, Underlay, grey_levels
+from dfcrp.plots.flat import FlatMap
+from dfcrp.plots.underlay import Underlay, as_jpeg
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer.data import (
     MANY,
@@ -99,6 +99,7 @@ class _Payload:
             "sideBySide": contents.by_threshold,
             "expertNumbers": _expert_numbers(contents),
             "image": _image(contents.underlay) if self.places.real else None,
+            "frame": _frame(contents.underlay) if self.places.real else None,
         }
         packed = {"arrays": self.packer.table, "compressed": self.packer.compressed}
         return about | packed, self.packer.base64()
@@ -286,19 +287,15 @@ def _expert_numbers(contents: Contents) -> Json:
 
 def _image(underlay: Underlay | None) -> Json | None:
     """The image as a data URI, and where its edges lie."""
-    if underlay is None:
+    if underlay is None or underlay.pixels is None:
         return None
-    from PIL import Image
-
-    levels = grey_levels(underlay.pixels)
-    if levels.dtype != np.uint8:
-        levels = np.rint(255.0 * levels).astype(np.uint8)
-    image = Image.fromarray(levels).convert("L" if levels.ndim == 2 else "RGB")
-    image.thumbnail((MAX_IMAGE_PIXELS, MAX_IMAGE_PIXELS))
-    out = io.BytesIO()
-    image.save(out, "JPEG", quality=IMAGE_QUALITY)
-    encoded = base64.b64encode(out.getvalue()).decode("ascii")
+    encoded = base64.b64encode(as_jpeg(underlay.pixels, MAX_IMAGE_PIXELS, IMAGE_QUALITY)).decode()
     return {"uri": f"data:image/jpeg;base64,{encoded}", "extent": list(underlay.extent)}
+
+
+def _frame(underlay: Underlay | None) -> list[float] | None:
+    """Where the edges of the image lie, if that is known: left, right, bottom, top."""
+    return None if underlay is None else list(underlay.extent)
 
 
 #: In the order in which they build on each other; together they are one script.

@@ -73,7 +73,8 @@ def how_old(contents: Contents) -> Section | None:
         Column("count", number=False),
         Column("craters", note="in the range of diameters"),
         Column("age, Ga"),
-        Column("interval", note="95 % of the draws; of an expert one standard error"),
+        Column("95 % interval", note="of the draws"),
+        Column("one standard error", note="of the count, either way: about 68 %"),
     ]
     figure = contents.figure(
         FIGURE,
@@ -87,16 +88,15 @@ def how_old(contents: Contents) -> Section | None:
 
 def _rows(found: Json) -> list[list[object]]:
     rows: list[list[object]] = [
-        [words, f"{found['craters']:.1f}", *_age(found[name], "mean", "lo", "hi")]
+        [words, f"{found['craters']:.1f}", *_age(found[name], "mean", "lo", "hi"), ""]
         for words, name in (
             (f"posterior, {or_more(found['min_experts'])}", "posterior"),
             ("the same, with the error of the count", "with_counting_error"),
         )
     ]
-    rows += [
-        [f"{expert['name']} alone", f"{expert['craters']}", *_age(expert, "age", "low", "high")]
-        for expert in found["experts"]
-    ]
+    for expert in found["experts"]:
+        age, error = _age(expert, "age", "low", "high")
+        rows.append([f"{expert['name']} alone", f"{expert['craters']}", age, "", error])
     return rows
 
 

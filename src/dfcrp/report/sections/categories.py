@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from dfcrp.markup import Column, Markup, Section, counted, estimate, join, number, paragraph, table
+from dfcrp.markup import (
+    Column,
+    Markup,
+    Section,
+    counted,
+    estimate,
+    join,
+    number,
+    paragraph,
+    table,
+    with_interval,
+)
 from dfcrp.posterior.categories import CategorySummary
 from dfcrp.report.contents import Contents
 from dfcrp.summaries.streaming import summarise
@@ -81,7 +92,6 @@ def _experts(found: CategorySummary) -> Markup:
                 f"{found.names[c]} taken for {found.names[said]}: {100 * wrong[c, said]:.0f} %",
             ]
         )
-    heads = ["categories named", "right", "95 %", *(found.names[at] for at in most)]
     caption = (
         "How often an expert names the right category of an object that they list: over all "
         "categories, each counting alike, and of objects of each; and the commonest mistake. "
@@ -89,5 +99,10 @@ def _experts(found: CategorySummary) -> Markup:
     )
     if len(found.experts) > MAX_ROWS:
         caption += f" The {MAX_ROWS // 2} best and worst."
-    columns = [Column("expert", number=False), *(Column(head) for head in heads)]
+    columns = [
+        Column("expert", number=False),
+        Column("categories named"),
+        with_interval("right"),
+        *(Column(found.names[at]) for at in most),
+    ]
     return table([*columns, Column("mistake", number=False)], rows, caption)

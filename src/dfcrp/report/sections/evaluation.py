@@ -19,6 +19,7 @@ from dfcrp.markup import (
     paragraph,
     significant,
     table,
+    with_interval,
 )
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.report.contents import Contents
@@ -91,8 +92,7 @@ def _rates(found: Json) -> Markup:
         rows.append([words, f"{100 * sure['right']:.1f} %", "–"])
     columns = [
         Column("measure", number=False),
-        Column("value"),
-        Column("95 %", note=f"from resampling the {found['bootstrap']}"),
+        with_interval("value", note=f"interval: from resampling the {found['bootstrap']}"),
     ]
     return table(columns, rows)
 
@@ -162,7 +162,8 @@ def _images(found: Json) -> Markup:
     worst = sorted(rows, key=errors, reverse=True)[:MAX_ROWS]
     columns = [
         Column("image", number=False),
-        *(Column(name) for name in ("true", "listed", "right", "estimated in all", "95 %")),
+        *map(Column, ("true", "listed", "right")),
+        with_interval("estimated in all"),
     ]
     body = []
     for row in worst:

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dfcrp.markup import Column, Markup, Section, counted, estimate, join, number, paragraph, table
+from dfcrp.markup import (
+    Column,
+    Markup,
+    Section,
+    counted,
+    estimate,
+    join,
+    number,
+    paragraph,
+    table,
+    with_interval,
+)
 from dfcrp.plots.experts import MAX_SHOWN, loneliest_experts, prepare_jaccard
 from dfcrp.report.contents import Contents, digits_for
 from dfcrp.rounding import Estimate
@@ -94,12 +105,7 @@ def expert_table(contents: Contents) -> Markup:
     columns = [
         Column("expert", number=False),
         Column(contents.nouns),
-        Column("Jaccard"),
-        Column("95 %"),
-        Column("alone, %"),
-        Column("95 %"),
-        Column("missed, %"),
-        Column("95 %"),
+        *map(with_interval, ("Jaccard", "alone, %", "missed, %")),
     ]
     return table(
         columns,
@@ -125,7 +131,7 @@ def bias_table(contents: Contents, bias: ExpertBias) -> Markup:
     names = contents.posterior.items.experts
     columns = [Column("expert", number=False), Column(contents.nouns)]
     for name in bias.found:
-        columns += [Column(_bias_head(name)), Column("95 %")]
+        columns.append(with_interval(_bias_head(name)))
     digits = {name: _bias_digits(name, found) for name, found in bias.found.items()}
     rows = []
     for f in np.argsort(count, kind="stable")[-MAX_ROWS:]:

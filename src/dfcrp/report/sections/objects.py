@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -361,6 +362,12 @@ def _example(contents: Contents) -> list[Markup]:
             f"The least certain {noun} among its candidate clusters",
             f"Thick black: this {noun}. In colour: the clusters it may belong to.",
         ),
+        contents.figure(
+            "match_weights",
+            f"What each field says on the clusters of the least certain {noun}",
+            "Blue: the field speaks for one object, vermilion: for two; a weight of 1 doubles or "
+            "halves the odds. The two values are parted by a slash where they differ.",
+        ),
         details("How often its neighbours share a cluster", figure),
     ]
 
@@ -370,13 +377,13 @@ FILE = "size_frequency.csv"
 
 def sizes(contents: Contents) -> Section | None:
     """The three customary size-frequency distributions, of objects with enough experts."""
-    if "size_frequency" not in contents.pictures or not contents.by_threshold:
+    if "size_frequency" not in contents.pictures:
         return None
-    who = f"objects with {contents.consensus_words}"
+    who = "real objects" if contents.knows_reality else f"objects with {contents.consensus_words}"
     beside = f"thin lines: each expert's own {contents.nouns}"
     if contents.dbscan is not None:
         beside += "; dotted: DBSCAN's clusters"
-    bins = "in bins a factor of √2 wide"
+    bins = "in bins a factor of √2 wide, from the first that was counted in full"
     whiskers = "vertical lines: counting error √n, which the band does not include"
     figures = [
         contents.figure(
@@ -429,7 +436,13 @@ def size_table(contents: Contents) -> str:
     writer: csv.DictWriter[str] | None = None
     for kind in KINDS:
         for binning in (UNBINNED, *BINNINGS) if kind == "cumulative" else BINNINGS:
-            table = prepare_sizes(contents.posterior, kind, binning=binning, dbscan=contents.dbscan)
+            table = prepare_sizes(
+                contents.posterior,
+                kind,
+                binning=binning,
+                dbscan=contents.dbscan,
+                diameters=(0.0, math.inf),
+            )
             for row in table.rows():
                 if writer is None:
                     writer = csv.DictWriter(out, list(row), lineterminator="\n")

@@ -28,6 +28,7 @@ from dfcrp.markup import (
     significant,
     table,
     tag,
+    with_interval,
 )
 from dfcrp.report.contents import Contents
 from dfcrp.runs.folder import read_provenance
@@ -184,8 +185,7 @@ def model_fit(contents: Contents) -> Section | None:
     columns = [
         Column("check", number=False),
         Column("observed"),
-        Column("predicted"),
-        Column("95 %"),
+        with_interval("predicted"),
         Column("size", note="how large the difference is: a ratio, or a difference in shares"),
         Column("difference", number=False),
     ]

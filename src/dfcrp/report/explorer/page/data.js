@@ -8,7 +8,7 @@ async function readData() {
   data.clusters = data.clusterName.length;
   data.groups = data.groupOffsets.length - 1;
   data.ground = makeGround(data);
-  data.yDown = Boolean(data.image) && data.image.extent[2] > data.image.extent[3];
+  data.yDown = Boolean(data.frame) && data.frame[2] > data.frame[3];
   data.items = outlinesOf(data, "item", data.itemShape);
   data.objects = outlinesOf(data, "cluster", data.objectShape);
   addDescriptions(data);

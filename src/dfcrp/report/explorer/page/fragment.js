@@ -22,7 +22,11 @@ function writeFragment(state, view, full) {
   if (state.selected >= 0) parts.object = data.clusterName[state.selected];
   if (full) parts.full = 1;
   const text = Object.entries(parts).map(([key, value]) => `${key}=${value}`).join(";");
-  history.replaceState(null, "", PREFIX + text);
+  try {
+    history.replaceState(null, "", PREFIX + text);
+  } catch {
+    // A page within another, as in a notebook, has no address to keep it in.
+  }
 }
 
 /** Choices and view of a link; whatever in it makes no sense is left out. */

@@ -100,8 +100,8 @@ function spread({ items, itemShape, clusterMembers, hasPlaces }, k) {
 /** The image, or a little more than the centres of all circles and the whole of other outlines. */
 /** @param {Data} data @returns {Box} */
 function outerFrame(data) {
-  if (data.image) {
-    const [left, right, bottom, top] = data.image.extent;
+  if (data.frame) {
+    const [left, right, bottom, top] = data.frame;
     const [x, y] = data.origin;
     return [left - x, Math.min(bottom, top) - y, right - x, Math.max(bottom, top) - y];
   }
