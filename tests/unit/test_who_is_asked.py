@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -103,3 +105,25 @@ def test_a_question_would_be_seen(text):
 def test_few_modules_find_others_by_name():
     found = {name for name, tree in modules() if "import_module" in ast.unparse(tree)}
     assert found == BY_NAME
+
+
+#: A run of circles under the DFCRP, and what it has loaded by the end.
+RUN = """
+import sys, dfcrp
+settings = {"likelihood": "circles", "scans": 4, "chains": 2, "progress": False}
+posterior = dfcrp.fit([[0, 0, 9], [1, 1, 9]], families=["a", "b"], **settings)
+posterior.summary(), posterior.catalogue()
+print(*(name for name in sys.modules if name.startswith("dfcrp.")))
+"""
+#: What such a run has no use for.
+BESIDE = ("priors.detection", "priors.attraction", "likelihoods.record", "moves.paper", "report")
+BESIDE_MODULES = tuple(f"dfcrp.{name}" for name in (*BESIDE, "craterstats", "posterior.sizes"))
+
+
+def test_a_run_loads_no_part_that_it_does_not_use():
+    told = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", RUN], capture_output=True, text=True, check=True
+    )
+    loaded = told.stdout.split()
+    assert "dfcrp.priors.arrivals.prior" in loaded
+    assert [name for name in loaded if f"{name}.".startswith(BESIDE_MODULES)] == []
