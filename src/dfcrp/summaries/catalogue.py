@@ -21,7 +21,7 @@ from dfcrp.summaries.kernels.tables import gather_parameters, represent_clusters
 from dfcrp.summaries.membership import Membership
 from dfcrp.summaries.point_partition import members_by_cluster
 from dfcrp.summaries.streaming import LEVEL, kept, label_blocks, stride_for
-from dfcrp.values import Array
+from dfcrp.values import Array, Json
 
 Floats = NDArray[np.float64]
 
@@ -123,7 +123,7 @@ def consensus_draws(
     return found
 
 
-def listed_words(summary: Mapping[str, Any], min_experts: int | str, noun: str) -> str:
+def listed_words(summary: Json, min_experts: int | str, noun: str) -> str:
     """How many objects the catalogue has, and why the posterior's number is another.
 
     ``min_experts`` may be a share, as in "60%".
@@ -172,7 +172,7 @@ class FarOff(NamedTuple):
         return "fewer" if self.listed > self.mean else "more"
 
 
-def far_from_counts(summary: Mapping[str, Any], min_experts: int | str) -> FarOff | None:
+def far_from_counts(summary: Json, min_experts: int | str) -> FarOff | None:
     """The number of the list that is furthest from the draws' own; None if all are near.
 
     It must lie outside the interval, and by more than FAR from the mean.
