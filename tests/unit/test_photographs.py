@@ -130,10 +130,10 @@ class Kept(Packer):
         super().__init__()
         self.kept = {}
 
-    def floats(self, name, values, kind="float32"):
+    def floats(self, name, values, kind="float32", **_):
         self.kept[name] = np.asarray(values)
 
-    def counts(self, name, values):
+    def counts(self, name, values, **_):
         self.kept[name] = np.asarray(values)
 
 

@@ -16,7 +16,6 @@ from dfcrp.likelihoods.base import Likelihood
 from dfcrp.markup import plural
 from dfcrp.plots.flat import FlatMap, flat_map_or_none
 from dfcrp.summaries.streaming import Interval
-from dfcrp.values import Json
 
 if TYPE_CHECKING:
     import pandas
@@ -40,9 +39,14 @@ class Shared(Protocol):
     """What a report has computed already, and figures need not compute again."""
 
     posterior: Posterior
-    #: DBSCAN's labels, or {min_experts: labels}.
-    dbscan: Any
-    evaluation: Json | None
+
+    @property
+    def dbscan(self) -> Any:
+        """DBSCAN's labels, or {min_experts: labels}."""
+
+    @property
+    def evaluation(self) -> Mapping[str, Any] | None:
+        """As in evaluation.json."""
 
     @property
     def counts(self) -> ConsensusCounts:
@@ -79,61 +83,63 @@ class Need:
     refusal: Callable[[Posterior], str]
 
 
-PLACES = Need(
-    "items with a place",
-    lambda posterior: flat_map_or_none(posterior.items) is not None,
-    lambda posterior: f"a map needs items with a place; {posterior.items.kind} have none",
-)
-DIAMETERS = Need(
-    "items with a diameter",
-    lambda posterior: posterior.diameters is not None,
-    lambda posterior: (
-        "size-frequency distributions are of diameters, which "
-        f"{posterior.config.run.likelihood} do not have"
-    ),
-)
-SIZES = Need(
-    "items with a size",
-    lambda posterior: posterior.has_sizes,
-    lambda posterior: (
-        f"this figure is by size, which {plural(posterior.likelihood.noun)} do not have"
-    ),
-)
+def _needs() -> tuple[Need, ...]:
+    return (
+        Need(
+            "items with a place",
+            lambda posterior: flat_map_or_none(posterior.items) is not None,
+            lambda posterior: f"a map needs items with a place; {posterior.items.kind} have none",
+        ),
+        Need(
+            "items with a diameter",
+            lambda posterior: posterior.diameters is not None,
+            lambda posterior: (
+                "size-frequency distributions are of diameters, which "
+                f"{posterior.config.run.likelihood} do not have"
+            ),
+        ),
+        Need(
+            "items with a size",
+            lambda posterior: posterior.has_sizes,
+            lambda posterior: (
+                f"this figure is by size, which {plural(posterior.likelihood.noun)} do not have"
+            ),
+        ),
+        Need(
+            "the prior `detection`",
+            lambda posterior: posterior.detection is not None,
+            lambda posterior: (
+                'this figure is about the answers of the prior "detection"; the run had the prior '
+                f'"{posterior.config.run.prior}"'
+            ),
+        ),
+        Need(
+            "records",
+            lambda posterior: type(posterior.likelihood).compare is not Likelihood.compare,
+            lambda posterior: (
+                "match weights are of items that are compared field by field; "
+                f"{plural(posterior.likelihood.noun)} are not"
+            ),
+        ),
+        Need(
+            "items with scores",
+            lambda posterior: posterior.items.score is not None and not posterior.independent,
+            lambda _: (
+                'this figure is about scores, which the prior "detection" learns from; these items '
+                "have none, or images were drawn each by itself"
+            ),
+        ),
+        Need(
+            "a single image",
+            lambda posterior: posterior.many is None,
+            lambda _: (
+                "this figure is of one image: ask the posterior of one, as in posterior[NAME]"
+            ),
+        ),
+    )
 
 
-def _knows_reality(posterior: Posterior) -> bool:
-    return posterior.detection is not None
-
-
-DETECTION = Need(
-    "the prior `detection`",
-    _knows_reality,
-    lambda posterior: (
-        'this figure is about the answers of the prior "detection"; the run had the prior '
-        f'"{posterior.config.run.prior}"'
-    ),
-)
-COMPARED = Need(
-    "records",
-    lambda posterior: type(posterior.likelihood).compare is not Likelihood.compare,
-    lambda posterior: (
-        "match weights are of items that are compared field by field; "
-        f"{plural(posterior.likelihood.noun)} are not"
-    ),
-)
-SCORES = Need(
-    "items with scores",
-    lambda posterior: posterior.items.score is not None and not posterior.independent,
-    lambda _: (
-        'this figure is about scores, which the prior "detection" learns from; these items have '
-        "none, or images were drawn each by itself"
-    ),
-)
-ONE_IMAGE = Need(
-    "a single image",
-    lambda posterior: posterior.many is None,
-    lambda _: "this figure is of one image: ask the posterior of one, as in posterior[NAME]",
-)
+PLACES, DIAMETERS, SIZES, DETECTION, COMPARED, SCORES, ONE_IMAGE = _needs()
 
 
 def always(_: Shared) -> Options:

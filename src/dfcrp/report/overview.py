@@ -242,21 +242,14 @@ def _pack_outlines(
     packer.counts("outlineStart", [*start, *start[-1:] * empty])
     usual = [*_roomy(frames), *[(-1.0, 1.0, -1.0, 1.0)] * empty]
     pairs = zip(usual, extents, strict=True)
-    own_frames = [own if one is None else _edges(one[1]) for own, one in pairs]
-    step = PLACE_STEP * _usual_size(own_frames)
-    packer.floats("frames", own_frames, step=step)
+    shown_frames = [own if one is None else _edges(one[1]) for own, one in pairs]
+    step = PLACE_STEP * _usual_size(shown_frames)
+    packer.floats("frames", shown_frames, step=step)
     packer.counts("framed", [one is not None for one in extents])
     for name, values in zip("XYWHAP", np.concatenate(shown, axis=1), strict=True):
         kept: dict[str, Any] = {"step": step} if name in "XY" else {"bits": ROUGH_BITS}
         packer.floats(f"outline{name}", values, **({"step": P_STEP} if name == "P" else kept))
     return placed.shape
-
-
-def _most_outlines(posterior: Posterior) -> int:
-    """Outlines of one picture."""
-    findings = posterior.findings
-    most = max(len(found.catalogue["cluster"]) for found in findings)
-    return max(min(most, MAX_OUTLINES, MAX_ALL_OUTLINES // len(findings)), 1)
 
 
 def _edges(extent: Region) -> Region:
@@ -275,6 +268,13 @@ def _in_frame(placed: FlatMap, extent: Region) -> FlatMap:
 def _upside_down(placed: FlatMap) -> FlatMap:
     """With y that ran downwards upwards."""
     return replace(placed, y=-placed.y, angle=-placed.angle)
+
+
+def _most_outlines(posterior: Posterior) -> int:
+    """Outlines of one picture."""
+    findings = posterior.findings
+    most = max(len(found.catalogue["cluster"]) for found in findings)
+    return max(min(most, MAX_OUTLINES, MAX_ALL_OUTLINES // len(findings)), 1)
 
 
 def _centred(placed: FlatMap) -> FlatMap:
