@@ -16,7 +16,7 @@ from dfcrp.likelihoods.normal.likelihood import NormalLikelihood
 from dfcrp.likelihoods.normal.shapes import Shape
 from dfcrp.likelihoods.report import counted_items
 from dfcrp.markup import significant
-from dfcrp.values import Json
+from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -138,7 +138,7 @@ class _Intervals(NormalLikelihood):
         centre = np.mean([items.columns["start"], items.columns["end"]], axis=0)
         return np.abs(centre - centre[row])
 
-    def outlines(self, columns: Mapping[str, NDArray[Any]]) -> Outlines:
+    def outlines(self, columns: Mapping[str, Array]) -> Outlines:
         """Bars on a line, all of one height."""
         start, end = (np.asarray(columns[name], np.float64) for name in ("start", "end"))
         nothing, centre = np.zeros_like(start), 0.5 * (start + end)
@@ -146,14 +146,14 @@ class _Intervals(NormalLikelihood):
         return Outlines(centre, nothing, length, nothing + HEIGHT, nothing, "box", on_line=True)
 
     def band(
-        self, low: Mapping[str, NDArray[Any]], high: Mapping[str, NDArray[Any]]
+        self, low: Mapping[str, Array], high: Mapping[str, Array]
     ) -> tuple[Outlines, Outlines]:
         """From the last start to the first end, and from the first start to the last end."""
         least = self.outlines({"start": high["start"], "end": low["end"]})
         return least, self.outlines({"start": low["start"], "end": high["end"]})
 
 
-def lengths(columns: Mapping[str, NDArray[Any]]) -> Floats:
+def lengths(columns: Mapping[str, Array]) -> Floats:
     """Of intervals by start and end."""
     return np.asarray(columns["end"] - columns["start"], np.float64)
 
