@@ -108,7 +108,7 @@ def sample(folder: Path, costs: Costs, prior: str, scans: int) -> None:
     from dfcrp.runs.parts import Watch
     from dfcrp.runs.store import DrawStore
     from dfcrp.sampling.chain import Chain, have_compiled
-    from dfcrp.sampling.setup import problem_of
+    from dfcrp.sampling.problem import problem_of
     from dfcrp.settings.config import read_settings
 
     items: Items = pickle.loads((folder / ITEMS).read_bytes())

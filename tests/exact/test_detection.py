@@ -289,7 +289,7 @@ def test_histories_sum_to_one():
     for setting in map(setting_of, range(len(CASES))):
         experts = range(len(setting.prior.person))
         sets = [s for size in range(len(experts) + 1) for s in combinations(experts, size)]
-        for g in range(len(setting.prior.parameters.weight)):
+        for g in range(len(setting.prior.parameters.class_weight)):
             for level in range(0, len(setting.prior.away), 5):
                 for zone in range(len(setting.prior.looks.share)):
                     total = sum(twin.history(setting.prior, g, level, s, zone) for s in sets)
@@ -313,7 +313,8 @@ def test_lists_of_what_is_seen_sum_to_one():
         [0, 1, 0, 1], [0, 1], sizes=None, classes=2, decoys=True, seed=8, images=[0, 0, 1, 1]
     )
     parameters = prior.parameters
-    parameters.objects[:], parameters.look_false[:] = (0.6, 0.3), (0.2, 0.1, 0.15, 0.05)
+    parameters.expected_objects[:] = 0.6, 0.3
+    parameters.false_marks_on[:] = 0.2, 0.1, 0.15, 0.05
     total, most = 0.0, 5
     for counts in product(range(most), repeat=4):
         images = np.repeat([0, 0, 1, 1], counts)
@@ -354,7 +355,7 @@ def test_updates_of_the_partition(setting):
 def test_planted_bugs_move_the_target():
     """A single that is never false; two lists of a person that notice apart."""
     setting = Setting([0, 1, 2, 0, 1], [0, 0, 1], {"classes": 2}, 5)
-    setting.prior.parameters.look_false[:] = 0.5 * setting.prior.parameters.objects
+    setting.prior.parameters.false_marks_on[:] = 0.5 * setting.prior.parameters.expected_objects
     detection.rebuild_tables(setting.prior)
     assert setting.worst_change(setting.one(0)) < TOLERANCE
     setting.prior.tables.false[:] -= 0.4
@@ -387,7 +388,7 @@ def test_bugs_about_false_marks_and_silent_looks_move_the_target():
         return max(setting.worst_change(setting.one(i)) for i in range(len(setting.families)))
 
     def one_rate(prior):
-        rates = prior.parameters.false[prior.looks.look_list]
+        rates = prior.parameters.false_marks[prior.looks.look_list]
         prior.tables.look_false[:] = np.log(rates)
 
     def forgotten(prior):

@@ -27,8 +27,8 @@ from dfcrp.report import overview
 from dfcrp.report.explorer.data import Packer
 from dfcrp.runs.parts import MANY_ITEMS, Watch
 from dfcrp.sampling.chain import START_SCANS, Chain
+from dfcrp.sampling.problem import problem_of
 from dfcrp.sampling.runner import Beginning, Runner
-from dfcrp.sampling.setup import problem_of
 from dfcrp.settings.config import read_settings
 from dfcrp.summaries.convergence import (
     Limits,

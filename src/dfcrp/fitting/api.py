@@ -47,8 +47,8 @@ from dfcrp.runs.folder import (
 from dfcrp.runs.lock import LostClaimError, locked, taken_over
 from dfcrp.runs.parts import NothingDrawnError, Parts, Watch, experts_by_place
 from dfcrp.runs.store import STORE, DrawStore, MemoryStore, anything_drawn
+from dfcrp.sampling.problem import problem_of
 from dfcrp.sampling.runner import TimeLimit
-from dfcrp.sampling.setup import problem_of
 from dfcrp.settings.config import AnyConfig, Config, Requested, read_settings, resolve, with_run
 from dfcrp.settings.keywords import FitSettings, expanded, refuse_unknown
 from dfcrp.summaries.consensus import PAPER_EDGES, choose_edges
@@ -57,6 +57,8 @@ from dfcrp.summaries.consensus import PAPER_EDGES, choose_edges
 LOOKING = "Looking for what may be mistakes in the data"
 SETTING_UP = "Setting up: which items may share an object"
 TABLES = "Making the tables"
+#: The prior of records of one list, unless somebody names one: any two may be of one object.
+FOR_ONE_LIST = "crp"
 
 
 def items_given(
@@ -83,8 +85,16 @@ def items_given(
 
 def resolve_for(items: Items, asked: Requested, resolved: Config | None = None) -> Config:
     """All settings for these items, ``resolved`` if they were before the items were there."""
+    if _is_one_list(items) and asked.said("run", "prior") is None:
+        # In any other prior no two records of a list are of one object, and nothing is left to do.
+        asked, resolved = asked.unless_a_keyword_says(prior=FOR_ONE_LIST), None
     config = resolved or asked.resolve(items.kind)
     return asked.for_looks(config, experts_by_place(items))
+
+
+def _is_one_list(items: Items) -> bool:
+    """Whether these are records of one list, as for deduplication."""
+    return len(items.experts) == 1 and likelihood_named(items.kind).text
 
 
 def complete_config(items: Items, config: Config) -> Config:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
 from dfcrp.items.coded import CodedColumn, NumberColumn
+from dfcrp.values import Array, Json
 
-Cells = Sequence[object] | NDArray[Any]
+Cells = Sequence[object] | Array
 """One column as it came in: text, numbers, or whatever a data frame holds."""
 
 Place = Callable[[str, int], str]
@@ -40,7 +41,7 @@ def check_columns(
     *,
     positive: Collection[str] = (),
     texts: Collection[str] = (),
-) -> dict[str, Any]:
+) -> Json:
     """Turn raw columns, keyed by role, into float arrays and lists of names, or refuse them.
 
     Roles in ``positive`` are numbers above zero, those in ``texts`` any text; the rest but NAMES
@@ -51,7 +52,7 @@ def check_columns(
     """
     cells = {role: _one_dimensional(role, raw) for role, raw in cells.items()}
     _refuse_unequal(cells)
-    columns: dict[str, Any] = {}
+    columns: Json = {}
     bad: dict[str, NDArray[np.intp]] = {}
     for role, raw in cells.items():
         if role in texts:
@@ -81,9 +82,9 @@ def check_columns(
     return columns
 
 
-def checked_words(said: Mapping[str, Any], count: int, place: Place) -> dict[str, Any]:
+def checked_words(said: Mapping[str, Any], count: int, place: Place) -> Json:
     """What items say of their objects, by role; None where it is None or says nothing at all."""
-    found: dict[str, Any] = {}
+    found: Json = {}
     for role, raw in said.items():
         if raw is None:
             continue

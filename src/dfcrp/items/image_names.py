@@ -90,6 +90,8 @@ class Mention:
     drawn: bool = False
     """Whether a drawing tool wrote it, so that what lies before a slash is a folder. Of a table
     only what ends like an image file is a path: other names may have any characters."""
+    fields: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """What else the file says of it, for results that go back to the program."""
 
     @cached_property
     def parts(self) -> Parts:

@@ -22,6 +22,7 @@ from dfcrp.items.footprints import Footprint, Look, as_text, cut_into_zones
 from dfcrp.items.image_names import Mention, checked_mode, composed, in_one_spelling, name_images
 from dfcrp.items.looks import Looks, looks_of, with_looks
 from dfcrp.items.site import DOUBTFUL, Site, Source
+from dfcrp.items.source_tables import SourceTables
 from dfcrp.likelihoods.base import Likelihood
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.priors.base import Zones
@@ -73,6 +74,8 @@ class Items:
         together; None: their own.
     notes : tuple of str
         What was joined, renamed or repaired in reading.
+    source_tables : SourceTables
+        What the files say of images and categories besides their names: ids, sizes and the like.
 
     Examples
     --------
@@ -101,6 +104,7 @@ class Items:
     site: Site = field(default_factory=Site)
     origin: NDArray[np.float64] | None = None
     notes: tuple[str, ...] = ()
+    source_tables: SourceTables = field(default_factory=SourceTables)
 
     def __post_init__(self) -> None:
         arrays = [getattr(self, item.name) for item in fields(self)]

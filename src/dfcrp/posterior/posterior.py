@@ -29,6 +29,7 @@ from dfcrp.posterior.categories import (
 )
 from dfcrp.posterior.findings import Findings
 from dfcrp.posterior.images import JoinedDraws, Pool, Summaries, once
+from dfcrp.posterior.links import LEAST, links_frame
 from dfcrp.posterior.sizes import SizeFrequency, consensus_diameters, size_frequency
 from dfcrp.priors.base import Prior
 from dfcrp.priors.registry import prior_named
@@ -52,6 +53,7 @@ from dfcrp.summaries.experts import ExpertSummary, expert_frame
 from dfcrp.summaries.fit import ModelFit
 from dfcrp.summaries.membership import Membership
 from dfcrp.summaries.point_partition import PointPartition
+from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     import pandas
@@ -233,7 +235,7 @@ class Posterior:
         return self._answers.n_clusters(self)
 
     @once
-    def tolerances(self) -> dict[str, Any] | None:
+    def tolerances(self) -> Json | None:
         """How far apart markings of one object lie, if that was learned.
 
         Not from one expert's list alone, in which no two markings are of one object.
@@ -405,11 +407,11 @@ class Posterior:
         return tables.catalogue_frame(self, self._answers.catalogue(self))
 
     @once
-    def catalogue_columns(self) -> dict[str, Any]:
+    def catalogue_columns(self) -> dict[str, Array]:
         """The catalogue of one image, with clusters named after their first item here."""
         return tables.catalogue_columns(self)
 
-    def names(self, labels: NDArray[Any]) -> NDArray[np.int64]:
+    def names(self, labels: Array) -> NDArray[np.int64]:
         """What clusters are called in the tables: the row of their first marking.
 
         Negative numbers, which stand for something else, stay as they are.
@@ -432,13 +434,36 @@ class Posterior:
         """One row per marking, in input order, with its cluster and how sure that is."""
         return tables.members_frame(self)
 
+    def links(self, p_min: float = LEAST, *, rows: bool = False) -> pandas.DataFrame:
+        """Pairs of items that are one object, with their probabilities.
+
+        Parameters
+        ----------
+        p_min : float
+            List pairs that are more probable than this.
+        rows : bool
+            Also what describes the two items, column by column.
+
+        Returns
+        -------
+        DataFrame
+            A row for each pair, the most probable first: ``id_l`` and ``id_r``; ``source_l`` and
+            ``source_r``, the lists they are on, where there are several; ``image`` where items are
+            on images; with ``rows`` each column twice, as in ``name_l`` and ``name_r``; ``p``.
+
+        Examples
+        --------
+        >>> posterior.links(p_min=0.5)  # doctest: +SKIP
+        """
+        return links_frame(self, p_min, rows=rows)
+
     def image_table(self) -> pandas.DataFrame:
         """One row per image: how many items, experts and objects, and how the run went."""
         return tables.image_frame(self)
 
     @once
     def n_doubles(self) -> int:
-        """Number of suspected doubles, each counted once; none where no rule forbids them."""
+        """Number of possible duplicates, each counted once; none where no rule forbids them."""
         if not self.prior.one_per_expert:
             return 0
         return int(self.suspected_doubles()["marking"].nunique())
@@ -524,7 +549,7 @@ class Posterior:
         alpha = "α, concentration: larger means more clusters"
         return {"α": alpha, **columns.in_words(words, chosen)}
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Json:
         """The content of summary.json."""
         return tables.summary(self)
 
@@ -558,7 +583,7 @@ class Posterior:
 
         return explain(*self._answers.image_with(self, find_item(self.items, item)))
 
-    def predict(self, new: Any, experts: Any = None) -> dict[str, NDArray[Any]]:
+    def predict(self, new: Any, experts: Any = None) -> dict[str, Array]:
         """Which cluster new items belong to, and how probable that is.
 
         Parameters

@@ -17,6 +17,7 @@ from dfcrp.summaries.catalogue import catalogue
 from dfcrp.summaries.membership import UNDECIDED
 from dfcrp.summaries.point_partition import members_by_cluster
 from dfcrp.summaries.streaming import summarise
+from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     import pandas
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 LOOKED = "n_looked"
 
 
-def expert_rows(posterior: Posterior) -> list[dict[str, Any]]:
+def expert_rows(posterior: Posterior) -> list[Json]:
     """One row per expert, the one who finds most first where that is known."""
     rows = posterior.expert_summary.rows(posterior.items.experts)
     if posterior.detection is not None:
@@ -39,14 +40,14 @@ def expert_rows(posterior: Posterior) -> list[dict[str, Any]]:
     return rows_with_bias(rows, posterior.expert_bias, posterior.items.experts)
 
 
-def catalogue_frame(posterior: Posterior, columns: dict[str, Any]) -> pandas.DataFrame:
+def catalogue_frame(posterior: Posterior, columns: dict[str, Array]) -> pandas.DataFrame:
     """One row per cluster of the point partition, with uncertainty."""
     import pandas
 
     return pandas.DataFrame(columns | category_columns(posterior, columns["cluster"]))
 
 
-def catalogue_columns(posterior: Posterior) -> dict[str, Any]:
+def catalogue_columns(posterior: Posterior) -> dict[str, Array]:
     """The catalogue with clusters named after their first item here."""
     labels, items = posterior.point_partition().labels, posterior.items
     _, order, offsets = members_by_cluster(labels)
@@ -78,7 +79,7 @@ def members_frame(posterior: Posterior) -> pandas.DataFrame:
     import pandas
 
     found, labels = posterior.membership, posterior.point_partition().labels
-    table: dict[str, Any] = {"marking": posterior.items.id}
+    table: Json = {"marking": posterior.items.id}
     if posterior.many is not None:
         table["image"] = posterior.items.image
     table |= {
@@ -94,7 +95,7 @@ def members_frame(posterior: Posterior) -> pandas.DataFrame:
     return pandas.DataFrame(table)
 
 
-def _known(posterior: Posterior, values: NDArray[Any]) -> Any:
+def _known(posterior: Posterior, values: Array) -> Any:
     """Whole numbers as a column, empty where the run did not come to the image."""
     import pandas
 
@@ -117,10 +118,10 @@ def image_frame(posterior: Posterior) -> pandas.DataFrame:
 
 def _image_row(
     posterior: Posterior, image: int, found: Findings, looked: NDArray[np.int64]
-) -> dict[str, Any]:
+) -> Json:
     """A row; ``looked`` is how many looked at each zone."""
     parts = posterior.image_set.parts
-    row: dict[str, Any] = {
+    row: Json = {
         "image": parts.names[image],
         "n_markings": len(parts.rows[image]),
         "n_experts": len(parts.expert_codes[image]),
@@ -147,7 +148,7 @@ def _image_row(
     }
 
 
-def doubles_columns(posterior: Posterior) -> dict[str, NDArray[Any]]:
+def doubles_columns(posterior: Posterior) -> dict[str, Array]:
     """Markings that may be a second one of an object their expert has marked already.
 
     They are alone in the point partition, and as close to that object as its own members are. The
@@ -159,7 +160,7 @@ def doubles_columns(posterior: Posterior) -> dict[str, NDArray[Any]]:
     return {**found, **rows, "cluster": posterior.names(found["cluster"])}
 
 
-def doubles_frame(items: Items, found: dict[str, NDArray[Any]]) -> pandas.DataFrame:
+def doubles_frame(items: Items, found: dict[str, Array]) -> pandas.DataFrame:
     """A table of them; ``items`` are those that rows are of."""
     import pandas
 
@@ -176,7 +177,7 @@ def doubles_frame(items: Items, found: dict[str, NDArray[Any]]) -> pandas.DataFr
     )
 
 
-def summary(posterior: Posterior) -> dict[str, Any]:
+def summary(posterior: Posterior) -> Json:
     """The content of summary.json."""
     verdict = posterior.convergence
     return {
@@ -226,7 +227,7 @@ def to_arviz(posterior: Posterior) -> Any:
     from dfcrp.posterior.lazy import lazily
 
     counts = posterior.table_counts
-    variables: dict[str, NDArray[Any]] = {"n_clusters": posterior.n_clusters}
+    variables: dict[str, Array] = {"n_clusters": posterior.n_clusters}
     if np.isfinite(posterior.alpha).all():
         variables["alpha"] = posterior.alpha
     columns = posterior.draws.columns

@@ -66,6 +66,7 @@ from dfcrp.report.write import (
 from dfcrp.settings.consensus import in_short
 from dfcrp.summaries.convergence import Limits
 from dfcrp.summaries.membership import UNDECIDED
+from dfcrp.values import Json
 
 #: Outlines of one picture, and of all; the largest, those agreed on first.
 MAX_OUTLINES = 400
@@ -110,7 +111,7 @@ def tiles(posterior: Posterior, pages: dict[int, str], how_to_make: str) -> Sect
     return Section("images", "The images", body, wide=True)
 
 
-def make_payload(posterior: Posterior, pages: dict[int, str]) -> tuple[dict[str, Any], str]:
+def make_payload(posterior: Posterior, pages: dict[int, str]) -> tuple[Json, str]:
     """Everything that is read as text, and the arrays as base64.
 
     Images that were looked at without a marking come after the others.
@@ -397,7 +398,7 @@ def _long_enough(contents: Contents) -> Section:
         first_look_words(posterior),
         _worst(posterior),
         diagnostic_table(posterior.verdict.diagnostics, Limits(), "Totals over all images"),
-        parameter_table(posterior.verdict, Limits(), "The parameters behind them, where worst"),
+        parameter_table(posterior.verdict, Limits(), "The model parameters, where worst"),
     ]
     return Section("long-enough", "Was the run long enough?", join(parts))
 

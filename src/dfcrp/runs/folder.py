@@ -27,6 +27,7 @@ from dfcrp.items.columns import SAID
 from dfcrp.items.footprints import Footprint, Look
 from dfcrp.items.items import ABOUT, Items
 from dfcrp.items.site import Site, Source
+from dfcrp.items.source_tables import LARGEST_TABLES, SOURCE_TABLES, SourceTables
 from dfcrp.memory import in_words, refuse_more_than_memory
 from dfcrp.runs.lock import LOCK, WRITING
 from dfcrp.runs.parts import RunRecord
@@ -41,6 +42,7 @@ from dfcrp.settings.config import (
     to_toml,
 )
 from dfcrp.settings.values import build
+from dfcrp.values import Array, Json, as_json
 
 if TYPE_CHECKING:
     import pandas
@@ -79,7 +81,7 @@ def refuse_used(folder: Path) -> None:
 def _never_begun(folder: Path) -> bool:
     """Whether a killed process left its lock and at most a part of what comes first."""
     names = {path.name for path in folder.iterdir()}
-    first = {LOCK, WRITING, MARKINGS, CANDIDATES, LOOKED, FOOTPRINTS, CONFIG, STORE}
+    first = {LOCK, WRITING, MARKINGS, CANDIDATES, LOOKED, FOOTPRINTS, SOURCE_TABLES, CONFIG, STORE}
     return names & {LOCK, WRITING} != set() and names <= first | {
         name + PART for name in (*first, PROVENANCE)
     }
@@ -97,6 +99,8 @@ def prepare_folder(folder: Path, markings: Items, config: Config) -> None:
         write_looked(folder / LOOKED, markings.looked)
     if markings.footprints is not None:
         write_footprints(folder / FOOTPRINTS, markings.footprints)
+    if markings.source_tables:
+        write_text(folder, SOURCE_TABLES, markings.source_tables.text())
     write_settings(folder, config)
     write_provenance(folder, markings, config, None)
 
@@ -156,7 +160,7 @@ def write_markings(path: Path, markings: Items) -> None:
     write_text(path.parent, path.name, text.getvalue())
 
 
-def _words(values: NDArray[Any]) -> list[str]:
+def _words(values: Array) -> list[str]:
     """What items say, as text; empty where they say nothing."""
     if values.dtype.kind == "U":
         return [str(value) for value in values]
@@ -174,12 +178,24 @@ def read_markings_back(folder: Path, config: Config) -> Items:
             filters=dict(provenance.get("filters", {})),
             notes=tuple(map(str, provenance.get("notes", ()))),
             site=_site(provenance.get("site", {})),
+            source_tables=_read_source_tables(folder),
         )
     except (TypeError, KeyError, ValueError, AttributeError, SettingsError) as error:
         raise RunFolderError(f"{folder / PROVENANCE}: damaged: {error}") from None
 
 
-def _site(fields: dict[str, Any]) -> Site:
+def _read_source_tables(folder: Path) -> SourceTables:
+    """What the files said of images and categories, if the run has it."""
+    with opened(folder) as place:
+        if place.status(SOURCE_TABLES) is None:
+            return SourceTables()
+        try:
+            return SourceTables.read(place.read(SOURCE_TABLES, LARGEST_TABLES))
+        except (OSError, ValueError) as error:
+            raise RunFolderError(f"{folder / SOURCE_TABLES}: damaged: {error}") from None
+
+
+def _site(fields: Json) -> Site:
     """Where the items lie, as it was written; a value of another type is an error."""
     boundary = Site.from_fields({"boundary": fields.get("boundary", ())}).boundary
     if not all(np.isfinite(ring.points).all() for ring in boundary):
@@ -200,7 +216,7 @@ def _read_items(folder: Path, kind: str) -> Items:
             header, *rows = csv.reader(stream)
         cells = list(zip(*rows, strict=True))
         before = header.index("id")
-        columns: dict[str, Any] = dict(zip(header[before:], cells[before:], strict=True))
+        columns: Json = dict(zip(header[before:], cells[before:], strict=True))
         about = {name: columns.pop(name) for name in ABOUT if name in columns}
         about |= dict(zip(header[:before], cells[:before], strict=True))
         pairs = _read_pairs(folder)
@@ -306,7 +322,7 @@ def write_provenance(
         "sources": [dataclasses.asdict(source) for source in items.sources],
         "filters": dict(items.filters),
         "notes": list(items.notes),
-        "first_look": [plain(found.as_dict()) for found in first_look(items, config.run.radius)],
+        "first_look": [as_json(found.as_dict()) for found in first_look(items, config.run.radius)],
         "site": dataclasses.asdict(items.site),
         "seed": config.run.seed,
         "settings_of_draws": settings_of_draws(config),
@@ -323,9 +339,7 @@ def _short(record: RunRecord) -> list[Any]:
     return [record.scans, record.burn_in, round(record.seconds, 3), record.stopped_early]
 
 
-def records_of_parts(
-    folder: Path, provenance: dict[str, Any], n_parts: int
-) -> list[RunRecord | None]:
+def records_of_parts(folder: Path, provenance: Json, n_parts: int) -> list[RunRecord | None]:
     """What ``write_provenance`` noted of each part."""
     try:
         thin, listed = record_of(folder, provenance).thin, provenance["images"]
@@ -358,7 +372,7 @@ def versions() -> dict[str, str]:
     }
 
 
-def read_provenance(folder: Path) -> dict[str, Any]:
+def read_provenance(folder: Path) -> Json:
     """What provenance.json says; nothing if there is none."""
     try:
         with opened(folder) as place:
@@ -375,7 +389,7 @@ def read_provenance(folder: Path) -> dict[str, Any]:
         raise RunFolderError(f"{folder / PROVENANCE}: cannot be read: {error}") from None
 
 
-def record_of(folder: Path, provenance: dict[str, Any]) -> RunRecord:
+def record_of(folder: Path, provenance: Json) -> RunRecord:
     """How the draws behind the results came about."""
     try:
         return _record(provenance["run"])
@@ -385,7 +399,7 @@ def record_of(folder: Path, provenance: dict[str, Any]) -> RunRecord:
         ) from None
 
 
-def _record(fields: dict[str, Any]) -> RunRecord:
+def _record(fields: Json) -> RunRecord:
     """A record as it was written; an error if it cannot be one."""
     tallies = fields.get("tallies", [])
     counts = [count for one in tallies for count in dict(one).values()]
@@ -487,14 +501,3 @@ def without_formula(cell: Any) -> Any:
         return cell
     calls = cell.lstrip()[0] == "=" or any(mark in cell for mark in "(|!")
     return f"'{cell}" if calls else cell
-
-
-def plain(value: Any) -> Any:
-    """JSON has no NaN or infinity: what is undefined becomes null."""
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value

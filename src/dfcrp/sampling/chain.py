@@ -24,6 +24,7 @@ from dfcrp.priors import contract as partition_prior
 from dfcrp.priors.tail import rebuild_tail
 from dfcrp.sampling.checkpoints import check_parameters, check_state
 from dfcrp.sampling.problem import Problem, new_record, new_scratch, new_state
+from dfcrp.values import Array, Json
 
 #: The paper's samplers, which take the data as a whole.
 _PAPER: dict[str, Callable[..., None]] = {"paper": run_modified, "unmodified": run_unmodified}
@@ -208,7 +209,7 @@ class Chain:
     def _tally(self) -> NDArray[np.int64]:
         return np.sum([self.state.tally, *(piece.state.tally for piece in self._pieces)], axis=0)
 
-    def snapshot(self) -> tuple[dict[str, NDArray[Any]], list[dict[str, Any]]]:
+    def snapshot(self) -> tuple[dict[str, Array], list[Json]]:
         """State arrays and the generators' states: all that ``restore`` needs."""
         arrays = {
             name: value.copy()
@@ -220,7 +221,7 @@ class Chain:
         arrays |= {name: values.copy() for name, values in kept.items()}
         return arrays, [{"words": rng.words.tolist()} for rng in self._streams()]
 
-    def restore(self, arrays: dict[str, NDArray[Any]], generators: list[dict[str, Any]]) -> None:
+    def restore(self, arrays: dict[str, Array], generators: list[Json]) -> None:
         """Continue exactly where ``snapshot`` was taken; ValueError if nothing can be there."""
         own = self.state._asdict() | likelihood.kept_by_chain(self.hyper)
         check_state(arrays, own, self.problem.data.component)

@@ -14,7 +14,6 @@ import heapq
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +24,7 @@ from dfcrp.summaries.coclustering import Coclustering, coclustering, pair_histor
 from dfcrp.summaries.consensus import ConsensusCounts
 from dfcrp.summaries.fit import ModelFit
 from dfcrp.summaries.streaming import n_clusters, stride_for
+from dfcrp.values import Array, Json
 
 #: Pairs whose probability lies strictly between are uncertain enough to be judged by R-hat.
 UNCERTAIN = (0.02, 0.98)
@@ -129,7 +129,7 @@ class Verdict:
         length = "long enough, but" if self.ok else "NOT GOOD YET, and"
         return f"{length} the model does not fit: do not trust {self.fit.distrust}"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Json:
         """As in summary.json; None where a number does not exist."""
         numbers = {
             "max_rhat": self.max_rhat,
@@ -161,7 +161,7 @@ def _finite(numbers: Mapping[str, float]) -> dict[str, float | None]:
     return {name: value if np.isfinite(value) else None for name, value in numbers.items()}
 
 
-def diagnose(name: str, series: NDArray[Any]) -> Diagnostic:
+def diagnose(name: str, series: Array) -> Diagnostic:
     """Rank-normalised split R-hat (the larger of bulk and folded), bulk and tail ESS.
 
     ``series`` is (chains, draws); a single chain is compared with itself, half with half.
@@ -171,7 +171,7 @@ def diagnose(name: str, series: NDArray[Any]) -> Diagnostic:
     return found
 
 
-def diagnose_all(series: Mapping[str, NDArray[Any]]) -> tuple[Diagnostic, ...]:
+def diagnose_all(series: Mapping[str, Array]) -> tuple[Diagnostic, ...]:
     """The same of several series of one shape, some at a time: most of the time is in calls."""
     names, found = list(series), []
     for start in range(0, len(names), SERIES_AT_ONCE):
@@ -210,13 +210,13 @@ def _diagnosed_at_once(values: NDArray[np.float64]) -> NDArray[np.float64]:
 # localization: an improved R-hat. Bayesian Analysis 16, 667-718.
 
 
-def split(series: NDArray[Any]) -> NDArray[Any]:
+def split(series: Array) -> Array:
     """Half chains, (series, 2 chains, draws / 2); of odd numbers the middle draw is dropped."""
     half = series.shape[2] // 2
     return np.concatenate((series[:, :, :half], series[:, :, -half:]), axis=1)
 
 
-def normal_scores(values: NDArray[Any]) -> NDArray[np.float64]:
+def normal_scores(values: Array) -> NDArray[np.float64]:
     """Ranks among all values of a series, equal ones averaged, as quantiles of the normal."""
     from scipy.special import ndtri
 
@@ -255,7 +255,7 @@ def _rhat(chains: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(np.sqrt((n - 1.0) / n + between / within))
 
 
-def effective_size(series: NDArray[Any]) -> NDArray[np.float64]:
+def effective_size(series: Array) -> NDArray[np.float64]:
     """Effective sample size of each of (series, chains, draws): S = all draws / τ.
 
     τ = -1 + 2 Σ P_k with P_k = ρ_2k + ρ_2k+1, the autocorrelations of two neighbouring lags over
@@ -370,7 +370,7 @@ class KnownOfRun:
 
     #: What an item is called, and the items' names; else they are called by their rows.
     noun: str = "item"
-    names: Sequence[object] | NDArray[Any] | None = None
+    names: Sequence[object] | Array | None = None
     #: Plain words for the numbers that are stored with the draws.
     words: Mapping[str, str] = field(default_factory=dict)
     #: Those of which the data say nothing.
@@ -438,9 +438,7 @@ def check_convergence(
     return _judged(verdict, limits, several, known)
 
 
-def _diagnosed(
-    series: Mapping[str, NDArray[Any]], words: Mapping[str, str]
-) -> tuple[Diagnostic, ...]:
+def _diagnosed(series: Mapping[str, Array], words: Mapping[str, str]) -> tuple[Diagnostic, ...]:
     found = diagnose_all(series)
     return tuple(replace(one, name=words.get(one.name, one.name)) for one in found)
 
@@ -468,33 +466,31 @@ def good(found: Diagnostic, limits: Limits) -> bool:
     return found.rhat <= limits.rhat and found.ess >= limits.ess
 
 
-def answer_series(
-    draws: Draws, consensus: ConsensusCounts | None = None
-) -> dict[str, NDArray[Any]]:
+def answer_series(draws: Draws, consensus: ConsensusCounts | None = None) -> dict[str, Array]:
     """The numbers that the first part of the verdict is on, by name, each (chains, draws)."""
     return {**_counts(draws, consensus), **_stored(draws, behind=False)}
 
 
-def _counts(draws: Draws, consensus: ConsensusCounts | None) -> dict[str, NDArray[Any]]:
-    counts: dict[str, NDArray[Any]] = {"number of clusters": n_clusters(draws)}
+def _counts(draws: Draws, consensus: ConsensusCounts | None) -> dict[str, Array]:
+    counts: dict[str, Array] = {"number of clusters": n_clusters(draws)}
     return counts if consensus is None else counts | consensus.series()
 
 
-def parameter_series(draws: Draws) -> dict[str, NDArray[Any]]:
+def parameter_series(draws: Draws) -> dict[str, Array]:
     """The same of the second part; α is not there if the prior has none."""
     alpha = draws.alpha()
     known = np.isfinite(alpha).all()
     return {**({"α": alpha} if known else {}), **_stored(draws, behind=True)}
 
 
-def _stored(draws: Draws, *, behind: bool) -> dict[str, NDArray[Any]]:
+def _stored(draws: Draws, *, behind: bool) -> dict[str, Array]:
     chosen = draws.columns.judged_of(behind=behind)
     shared = draws.shared(chosen)
     return {name: shared[:, :, k] for k, name in enumerate(draws.columns.names_at(chosen))}
 
 
 def choose_burn_in(
-    series: Mapping[str, NDArray[Any]],
+    series: Mapping[str, Array],
     rhat: float = Limits.rhat,
     fractions: Sequence[float] = (0.1, 0.25, 0.5),
 ) -> int:

@@ -14,7 +14,7 @@ from dfcrp.summaries.fit import Check
 
 WORDS = {
     "n_objects": "real objects seen",
-    "n_missed": "real objects missed by all",
+    "n_missed": "real objects missed by everyone",
     "n_false_marks": "false marks",
 }
 
