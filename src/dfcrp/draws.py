@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -163,7 +163,7 @@ class Columns(NamedTuple):
         }
 
     @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> Columns:
+    def from_json(cls, fields: Json) -> Columns:
         """What ``as_json`` made; ValueError, KeyError or TypeError if it is something else."""
         columns = cls(
             tuple(fields["parameters"]),

@@ -158,7 +158,60 @@ CASES = [
                       [(0, 0.3, (0, 1)), (0, 0.7, (0, 1, 2)), (1, 1.0, (1, 2))]),
         },
     ),
+    # People said what is real: without decoys, with them, with categories, lists of one person,
+    # sizes of the members, and parts of images.
+    ([0, 1, 0, 1, 2], [0, 1, 2], {"classes": 2, "reality": [1, 0, 0, 0, -1]}),
+    (
+        [0, 1, 2, 0, 1], [0, 0, 1],
+        {"classes": 1, "decoys": True, "reality": [1, 0, -1, -1, 0]},
+    ),
+    (
+        [0, 1, 2, 1, 2, 0],
+        [0, 0, 1],
+        {
+            "classes": 2, "decoys": True, "images": [0, 0, 0, 1, 1, 1], "looks": [(2, 0)],
+            "said": [0, 1, -1, 1, 1, 0], "scores": [0.1, np.nan, 0.7, 0.5, 3.0, 1.0],
+            "reality": [1, 0, -1, 1, 1, 0], "decided": [-1, -1, -1, 0, -1, -1],
+        },
+    ),
+    (
+        [0, 1, 2, 0, 1],
+        [0, 0, 1],
+        {
+            "classes": 2, "said": [0, 1, 0, 2, -1], "sizes_drawn": False,
+            "reality": [1, 0, 1, 0, 1], "decided": [1, -1, -1, -1, 2],
+        },
+    ),
+    (
+        [0, 1, 2, 0, 1, 2],
+        [0, 1, 2],
+        {
+            "classes": 2, "decoys": True, "images": [0, 0, 0, 0, 1, 1],
+            "reality": [0, 1, 0, -1, 0, 0],
+            "zones": ([0, 1, 1, 1, 2, 2],
+                      [(0, 0.3, (0, 1)), (0, 0.7, (0, 1, 2)), (1, 1.0, (1, 2))]),
+        },
+    ),
 ]  # fmt: skip
+
+
+def who_may_meet(n, prior, settings):
+    """Two on one image; what is not real stays alone, or away from what is; None: everybody."""
+    images, word = settings.get("images"), settings.get("reality")
+    decided = settings.get("decided") or [-1] * n
+    if images is None and word is None:
+        return None
+    allowed = np.ones((n, n), bool)
+    decoys = len(prior.parameters.class_weight) > prior.real
+    for i, j in product(range(n), repeat=2):
+        if i == j:
+            continue
+        allowed[i, j] = images is None or images[i] == images[j]
+        if word is not None:
+            unreal = word[i] < 0 or word[j] < 0
+            allowed[i, j] &= not unreal if not decoys else word[i] * word[j] >= 0
+        allowed[i, j] &= decided[i] == decided[j] or -1 in (decided[i], decided[j])
+    return allowed
 
 
 class Setting:
@@ -167,8 +220,7 @@ class Setting:
     def __init__(self, families, persons, settings, seed):
         self.families = families
         self.prior = twin.make_prior(families, persons, seed=seed, **settings)
-        images = settings.get("images")
-        allowed = images and [[a == b for b in images] for a in images]
+        allowed = self.allowed = who_may_meet(len(families), self.prior, settings)
         bare = small.make_problem(families, allowed=allowed)
         self.problem = twin.with_prior(bare, self.prior)
         rng = self.rng = np.random.default_rng([seed, 92])
@@ -180,6 +232,9 @@ class Setting:
             if reference.keeps_the_rule(c, families, allowed)
         ]
         self.place = {c: k for k, c in enumerate(self.partitions)}
+
+    def may_join(self, i, members) -> bool:
+        return self.allowed is None or all(self.allowed[i][j] for j in members)
 
     def target(self) -> np.ndarray:
         logs = [twin.log_partition(self.prior, c, self.families) for c in self.partitions]
@@ -271,7 +326,7 @@ def test_weights_are_ratios_of_factors(setting):
                 assert log_cluster(prior, data, state, k, size) == pytest.approx(whole)
                 assert log_tilt(prior, data, state, k, size) == pytest.approx(whole)
                 for i in range(len(families)):
-                    if families[i] not in held and prior.looks.image[i] == image:
+                    if families[i] not in held and setting.may_join(i, members):
                         more = twin.log_factor(
                             prior, [*held, families[i]], size, image, [*members, i]
                         )
@@ -363,6 +418,25 @@ def test_planted_bugs_move_the_target():
     detection.rebuild_tables(setting.prior)
     setting.prior.tables.again[:] += 0.5
     assert setting.worst_change(setting.one(0)) > 1e-3
+
+
+def test_bugs_about_what_people_said_move_the_target():
+    """The word on one marking, and the category that one is of, are forgotten."""
+    said = {"classes": 1, "decoys": True, "reality": [1, 0, -1, -1, 0]}
+    setting = Setting([0, 1, 2, 0, 1], [0, 0, 1], said, 21)
+    assert setting.worst_change(setting.one(1)) < TOLERANCE
+    setting.prior.word[0] = 0
+    target = setting.target()
+    setting.prior.word[0] = 1
+    setting.target = lambda: target
+    assert setting.worst_change(setting.one(1)) > 1e-3
+    said = {"classes": 2, "said": [0, 1, 0, 2, -1], "decided": [1, -1, -1, -1, -1]}
+    setting = Setting([0, 1, 2, 0, 1], [0, 0, 1], {**said, "reality": [1, 0, 0, 0, 0]}, 22)
+    assert setting.worst_change(setting.one(1)) < TOLERANCE
+    target = setting.target()
+    setting.prior.categories.decided[0] = -1
+    setting.target = lambda: target
+    assert setting.worst_change(setting.one(1)) > 1e-4
 
 
 def test_bugs_about_who_looked_move_the_target():

@@ -12,6 +12,7 @@ from scipy import stats
 
 from dfcrp.draws import Columns
 from dfcrp.priors.base import Zones
+from dfcrp.priors.detection.decided import REAL, UNREAL
 from dfcrp.priors.detection.kernel import Detection, rebuild_tables
 from dfcrp.priors.detection.layout import make_detection
 from dfcrp.priors.detection.settings import LEARNED_SIZES, LEARNED_SPREAD, DetectionSettings
@@ -34,6 +35,8 @@ def make_prior(
     sizes=(2.0, 4.0),
     sizes_drawn=True,
     looks_known=True,
+    reality=None,
+    decided=None,
     seed=None,
     **settings,
 ) -> Detection:
@@ -52,6 +55,8 @@ def make_prior(
     scores = None if scores is None else np.array(scores, float)
     about = (np.asarray(persons), images, looks, said, scores, zones and make_zones(*zones))
     how = {"sizes_drawn": sizes_drawn, "looks_known": looks_known}
+    how |= {"reality": reality and np.array(reality, np.int8), "decided": decided}
+    how["decided"] = None if decided is None else np.array(decided)
     prior = make_detection(chosen, log_sizes, families, *about, **how)
     if seed is not None:
         rng = np.random.default_rng([seed, 90])
@@ -163,10 +168,26 @@ def false_factor(prior: Detection, f: int, level: int, image: int) -> float:
     return rate * prior.parameters.false_size[level] / prior.usual[level]
 
 
-def real_words(prior: Detection, members, words) -> float:
-    """R(S): the probability of what these experts say of one object."""
+def what_may_be(prior: Detection, items) -> tuple[list[int], bool]:
+    """The classes that people's words on these markings leave, and whether they may be false."""
+    classes, false = list(range(len(prior.parameters.class_weight))), True
+    for i in items if len(prior.word) else ():
+        if prior.word[i] == REAL:
+            classes, false = [g for g in classes if g < prior.real], False
+        elif prior.word[i] == UNREAL:
+            classes = [g for g in classes if g >= prior.real]
+    return classes, false
+
+
+def real_words(prior: Detection, members, words, decided=()) -> float:
+    """R(S): the probability of what these experts say of one object.
+
+    ``decided`` are categories that it must be of.
+    """
     parameters, total = prior.parameters, 0.0
     for c, share in enumerate(parameters.category_share):
+        if any(other != c for other in decided):
+            continue
         for f, word in zip(members, words, strict=True):
             if word >= 0:
                 share *= parameters.confusion[c, word, prior.person[f]]
@@ -190,15 +211,24 @@ def log_factor(prior: Detection, members, size: float, image: int = 0, items=())
     """log factor(S) for the experts in a cluster on an image; ``items`` are their markings."""
     parameters, (zone, level) = prior.parameters, cell(prior, size, image, items)
     also, total = beside(prior, items) if len(items) else (), 0.0
+    classes, may_be_false = what_may_be(prior, items)
     for g, weight in enumerate(class_shares(prior, image)):
+        if g not in classes:
+            continue
         share = weight * share_of(prior, g, level) / prior.usual[level]
         listed = history(prior, g, level, members, zone, also)
         total += parameters.expected_objects[image] * share * listed
-    false = false_factor(prior, members[0], level, image) if len(members) == 1 else 0.0
+    alone = len(members) == 1 and may_be_false
+    false = false_factor(prior, members[0], level, image) if alone else 0.0
     if len(prior.categories.said):
         words = [int(prior.categories.said[i]) for i in items]
         assert len(words) == len(members)
-        total *= real_words(prior, members, words)
+        decided = (
+            [int(c) for c in prior.categories.decided[list(items)]]
+            if len(prior.categories.decided)
+            else []
+        )
+        total *= real_words(prior, members, words, [c for c in decided if c >= 0])
         if words[0] >= 0:
             false *= parameters.false_category[words[0]]
     if len(prior.scores.level):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,13 +13,13 @@ from dfcrp.errors import DfcrpError
 from dfcrp.fitting.progress import duration
 from dfcrp.markup import counted, estimate_of, plural
 from dfcrp.settings.config import Config, ImageSettings
-from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
     from dfcrp.posterior.posterior import Posterior
     from dfcrp.runs.parts import Watch
     from dfcrp.settings.consensus import Least
+    from dfcrp.values import Array, Json
 
 
 def run_job(
@@ -177,7 +177,7 @@ def make_image_report(
         click.echo(f"page: {page}")
 
 
-def _dbscan(posterior: Posterior) -> dict[int, Any] | None:
+def _dbscan(posterior: Posterior) -> dict[int, Array] | None:
     """R14's answer for every number of experts that the tables ask for; it is for circles."""
     from dfcrp.baselines.without_model import dbscan_r14_each
 

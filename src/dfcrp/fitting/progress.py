@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dfcrp.items.items import Items
 from dfcrp.markup import counted, escape
-from dfcrp.runs.parts import Watch, least_by_looked, next_look
+from dfcrp.runs.parts import Listener, Watch, least_by_looked, next_look
 from dfcrp.sampling.runner import TimeLimit, compiling
 from dfcrp.settings.config import Config
 from dfcrp.settings.consensus import Least, in_short
@@ -224,7 +224,7 @@ class Display(Protocol):
         """Leave the screen tidy."""
         ...
 
-    def advance(self, seen: Any) -> None:
+    def advance(self, seen: Progress | ImageDone) -> None:
         """Show how far a chain has come, or that an image is done."""
         ...
 
@@ -254,7 +254,7 @@ class Silent:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def advance(self, seen: Any) -> None:
+    def advance(self, seen: Progress | ImageDone) -> None:
         """Nothing to do."""
 
     def begin(self, seen: Beginning) -> None:
@@ -316,7 +316,7 @@ class Lines:
     def __exit__(self, *_: object) -> None:
         self._ticker.stop()
 
-    def advance(self, seen: Any) -> None:
+    def advance(self, seen: Progress | ImageDone) -> None:
         """Print a line if the last one is long enough ago."""
         glimpse = self._tracker.note(seen)
         if self._is_time():
@@ -380,7 +380,7 @@ class Bar:
         self._ticker.stop()
         self._bar.stop()
 
-    def advance(self, seen: Any) -> None:
+    def advance(self, seen: Progress | ImageDone) -> None:
         """Move the bar."""
         glimpse = self._tracker.note(seen)
         left = "" if glimpse.seconds_left is None else f"{_clock(glimpse.seconds_left)} left, "
@@ -432,7 +432,7 @@ class NotebookBar:
     def __exit__(self, *_: object) -> None:
         self._show("")
 
-    def advance(self, seen: Any) -> None:
+    def advance(self, seen: Progress | ImageDone) -> None:
         """Move the bar, a few times in a second at most."""
         glimpse = self._tracker.note(seen)
         now = time.monotonic()
@@ -479,8 +479,8 @@ def make_display(tracker: AnyTracker, *, quiet: bool) -> Display:
 
 @contextmanager
 def watched(
-    progress: bool | Callable[[Any], None] | None,
-    on_look: Callable[[Any], None] | None,
+    progress: bool | Listener | None,
+    on_look: Listener | None,
     on_stop: Callable[[], None] | None,
     items: Items,
     config: Config,

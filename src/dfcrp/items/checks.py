@@ -82,7 +82,7 @@ def check_columns(
     return columns
 
 
-def checked_words(said: Mapping[str, Any], count: int, place: Place) -> Json:
+def checked_words(said: Mapping[str, object], count: int, place: Place) -> Json:
     """What items say of their objects, by role; None where it is None or says nothing at all."""
     found: Json = {}
     for role, raw in said.items():
@@ -302,7 +302,7 @@ def quoted(text: str) -> str:
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
-def checked_pairs(candidates: Any, n: int) -> NDArray[np.int64]:
+def checked_pairs(candidates: object, n: int) -> NDArray[np.int64]:
     """Each pair of n items once, the smaller number first; an item with itself is no pair."""
     pairs = np.asarray(candidates)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.issubdtype(pairs.dtype, np.integer):

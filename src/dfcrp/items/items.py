@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -18,6 +17,7 @@ from dfcrp.geometry import unit_vectors
 from dfcrp.items.categories import Joins, join_names
 from dfcrp.items.checks import Place, check_columns, checked_pairs, checked_words, to_texts
 from dfcrp.items.columns import ColumnChoice, frame_columns, quoted_names, titles_of
+from dfcrp.items.decisions import Decided, Decision
 from dfcrp.items.footprints import Footprint, Look, as_text, cut_into_zones
 from dfcrp.items.image_names import Mention, checked_mode, composed, in_one_spelling, name_images
 from dfcrp.items.looks import Looks, looks_of, with_looks
@@ -76,6 +76,16 @@ class Items:
         What was joined, renamed or repaired in reading.
     source_tables : SourceTables
         What the files say of images and categories besides their names: ids, sizes and the like.
+    decisions : tuple of Decision
+        What people decided about the items, in the order in which they did.
+    decided : Decided or None
+        The decisions that stand, for the model.
+    given : Items or None
+        The items before slips were left out and experts corrected, where there are decisions.
+    start : array (chains, n) or None
+        Clusters of an earlier run, with which chains begin; −1 for items that it did not have.
+    updates : tuple of dict
+        What was added since the first run, update by update.
 
     Examples
     --------
@@ -105,6 +115,11 @@ class Items:
     origin: NDArray[np.float64] | None = None
     notes: tuple[str, ...] = ()
     source_tables: SourceTables = field(default_factory=SourceTables)
+    decisions: tuple[Decision, ...] = ()
+    decided: Decided | None = None
+    given: Items | None = None
+    start: NDArray[np.int64] | None = None
+    updates: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
         arrays = [getattr(self, item.name) for item in fields(self)]
@@ -432,6 +447,8 @@ class Items:
             _add_names(hasher, ["category", *self.category.tolist()])
         if self.score is not None:
             hasher.update(b"score" + self.score.astype("<f8").tobytes())
+        if self.decided is not None:
+            _add_names(hasher, ["decided", *self.decided.key()])
         return hasher.hexdigest()
 
     def select(self, mask: ArrayLike) -> Items:
@@ -493,7 +510,17 @@ class Items:
             looked=looked,
             footprints=footprints or None,
             origin=None,
+            start=None if self.start is None else self.start[:, rows],
+            **self._decided_of(rows),
         )
+
+    def _decided_of(self, rows: NDArray[np.int64]) -> dict[str, Any]:
+        """Decisions about these rows; corrected experts and slips are not given back."""
+        if self.decided is None:
+            return {}
+        there = set(self.id[rows].tolist())
+        about = tuple(one for one in self.decisions if there.issuperset(one.items))
+        return {"decisions": about, "decided": self.decided.take(rows), "given": None}
 
     def look_facts(self) -> dict[str, Any]:
         """Who looked where and what items say, as a prior over partitions is told."""
@@ -507,6 +534,7 @@ class Items:
             "category_names": self.categories,
             "categories": self.category_codes,
             "scores": self.score,
+            "decided": self.decided,
         }
 
     @cached_property
@@ -636,107 +664,3 @@ def _add_names(hasher: Any, names: list[str] | None) -> None:
     hasher.update("".join(distinct).encode())
     if codes is not None:
         hasher.update(codes.astype("<i8").tobytes())
-
-
-def items_of(
-    data: Any,
-    experts: Any = None,
-    kind: str = "diagonal",
-    candidates: Any = None,
-) -> Items:
-    """One row per item; ``experts`` says whose list each is on, as a name or number."""
-    columns = _matrix_columns(data, kind)
-    n = len(next(iter(columns.values())))
-    if experts is not None:
-        raw = np.asarray(experts)
-        if raw.shape != (n,):
-            raise InputError(
-                f"families must be {n} names or numbers, one per item, not {raw.shape}"
-            )
-        experts = [str(name) for name in raw.tolist()]
-    return Items.from_columns(columns, experts, kind=kind, candidates=candidates)
-
-
-def items_of_tables(data: Any, kind: str, candidates: Any = None) -> Items | None:
-    """Items of a frame that says whose list a row is on, or of several frames, a list each.
-
-    None of what is something else.
-    """
-    if isinstance(data, (str, os.PathLike)):
-        raise InputError(
-            f"the items are a table, not the name of a file; read it first: "
-            f"dfcrp.fit(dfcrp.read_items({str(data)!r}, {kind!r}))"
-        )
-    named = _frames(data)
-    if named:
-        return _of_frames(named, kind, candidates)
-    likelihood = likelihood_named(kind)
-    if not _is_frame(data) or not likelihood.text:
-        return None
-    described, about, _ = frame_columns(data, likelihood)
-    if "expert" not in about:
-        return None
-    items = Items.from_columns(described, kind=kind, candidates=candidates, **about)
-    return items
-
-
-def _is_frame(data: Any) -> bool:
-    return isinstance(data, Mapping) or len(getattr(data, "columns", ())) > 0
-
-
-def _frames(data: Any) -> dict[str, Any]:
-    """Frames by the names of their lists: of a dict, or of a list numbers."""
-    if isinstance(data, Mapping):
-        there = data and all(hasattr(one, "columns") for one in data.values())
-        return {str(name): one for name, one in data.items()} if there else {}
-    if isinstance(data, (list, tuple)) and len(data) and all(map(_is_frame, data)):
-        return {f"list {number + 1}": one for number, one in enumerate(data)}
-    return {}
-
-
-def _of_frames(frames: Mapping[str, Any], kind: str, candidates: Any) -> Items:
-    """One list for each frame; all must have the same columns."""
-    likelihood = likelihood_named(kind)
-    columns: dict[str, list[Any]] = {}
-    experts: list[str] = []
-    first = next(iter(frames))
-    for name, frame in frames.items():
-        choice = {"expert": None}
-        described, about, _ = frame_columns(frame, likelihood, choice)
-        about.pop("expert", None)
-        if columns and set(described) != set(columns):
-            raise InputError(
-                f"{name}: the columns are {quoted_names(list(described))}, but of {first} they are "
-                f"{quoted_names(list(columns))}; rename them, or leave some out, so that all "
-                "are the same"
-            )
-        for title, values in described.items():
-            columns.setdefault(title, []).extend(list(values))
-        experts += [name] * len(next(iter(described.values())))
-    return Items.from_columns(columns, experts, kind=kind, candidates=candidates)
-
-
-def _matrix_columns(data: Any, kind: str) -> dict[str, Any]:
-    """Columns by their own names; of a matrix by those of the kind, or x1, x2, ..."""
-    names = list(data) if isinstance(data, Mapping) else list(getattr(data, "columns", ()))
-    wanted = likelihood_named(kind).columns
-    if names:
-        found = {str(name): data[name] for name in names}
-        if wanted is None or set(found) == set(wanted) or len(found) != len(wanted):
-            return (
-                {name: found[name] for name in wanted if name in found}
-                if (wanted is not None and set(found) == set(wanted))
-                else found
-            )
-        return dict(zip(wanted, found.values(), strict=True))
-    matrix = np.asarray(data)
-    if matrix.ndim != 2 or matrix.shape[1] == 0:
-        raise InputError(
-            f"items are a matrix with one row each and at least one column, not {matrix.shape}"
-        )
-    if wanted is not None and len(wanted) != matrix.shape[1]:
-        raise InputError(
-            f"{kind} have {len(wanted)} columns ({', '.join(wanted)}), not {matrix.shape[1]}"
-        )
-    titles = wanted or tuple(f"x{j + 1}" for j in range(matrix.shape[1]))
-    return dict(zip(titles, matrix.T, strict=True))

@@ -50,6 +50,8 @@ class Neighbourhood:
     contacts: Pairs
     component: NDArray[np.int64]
     numbering: NDArray[np.int64]
+    #: Of each item the group that is one object, −1 if it is in none; None: there are no groups.
+    groups: NDArray[np.int64] | None = None
 
     @property
     def original(self) -> NDArray[np.int32]:

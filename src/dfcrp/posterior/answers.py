@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from dfcrp.draws import Draws
 from dfcrp.errors import InputError, did_you_mean
 from dfcrp.items.items import Items
 from dfcrp.posterior import tables
-from dfcrp.posterior.categories import CategorySummary, category_summary
 from dfcrp.posterior.findings import Findings, Series, Totals, find, spaced
 from dfcrp.posterior.images import Pool, SharedDraws, Summaries, judge_images
 from dfcrp.posterior.model_fit import model_fit
@@ -37,10 +36,12 @@ from dfcrp.values import Array
 if TYPE_CHECKING:
     import pandas
 
+    from dfcrp.posterior.categories import CategorySummary
     from dfcrp.posterior.posterior import Posterior
+    from dfcrp.priors.detection.answers import DetectionSummary
 
 Samples = dict[str, NDArray[np.float64]]
-CategorySets = list[tuple[str | None, CategorySummary]]
+CategorySets: TypeAlias = "list[tuple[str | None, CategorySummary]]"
 
 
 class Answers(Protocol):
@@ -80,7 +81,7 @@ class Answers(Protocol):
     def learned(self, of: Posterior) -> Samples:
         """What was learned of the scatter, by name (chain, draw)."""
 
-    def detection(self, of: Posterior) -> Any:
+    def detection(self, of: Posterior) -> DetectionSummary | None:
         """The prior's own summary; None if it has none."""
 
     def categories(self, of: Posterior) -> CategorySummary | None:
@@ -138,6 +139,10 @@ class FromDraws:
 
     def categories(self, of: Posterior) -> CategorySummary | None:
         """None if items name fewer than two."""
+        if len(of.items.categories) < 2:
+            return None
+        from dfcrp.posterior.categories import category_summary
+
         return category_summary(of)
 
     def category_sets(self, of: Posterior) -> CategorySets:
@@ -194,7 +199,7 @@ class SingleImage(FromDraws):
         """This one."""
         return of, row
 
-    def detection(self, of: Posterior) -> Any:
+    def detection(self, of: Posterior) -> DetectionSummary | None:
         """Made by the prior from the draws."""
         return of.prior.summarise(of)
 
@@ -362,7 +367,7 @@ class ManyImages(FromDraws):
         assert image.rows is not None
         return image, int(np.searchsorted(image.rows, row))
 
-    def detection(self, of: Posterior) -> Any:
+    def detection(self, of: Posterior) -> DetectionSummary | None:
         """Put together by the prior from those of the images."""
         return of.prior.summarise_images(
             [one.detection for one in of.findings], of.pool.detection, of

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,15 +22,9 @@ from dfcrp.likelihoods.differences import ExpertBias
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.posterior import tables
 from dfcrp.posterior.answers import Answers, ManyImages, answers_of, many_images
-from dfcrp.posterior.categories import (
-    CategorySummary,
-    confusion_frame,
-    probability_frame,
-)
 from dfcrp.posterior.findings import Findings
 from dfcrp.posterior.images import JoinedDraws, Pool, Summaries, once
 from dfcrp.posterior.links import LEAST, links_frame
-from dfcrp.posterior.sizes import SizeFrequency, consensus_diameters, size_frequency
 from dfcrp.priors.base import Prior
 from dfcrp.priors.registry import prior_named
 from dfcrp.runs.parts import DrawSource, Parts, RunRecord
@@ -57,10 +51,14 @@ from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     import pandas
+    from xarray import DataTree
 
     from dfcrp.evaluation.result import Evaluation
+    from dfcrp.posterior.categories import CategorySummary
     from dfcrp.posterior.explain import Explanation
+    from dfcrp.posterior.sizes import SizeFrequency
     from dfcrp.priors.detection.answers import DetectionSummary
+    from dfcrp.report.inline import Explorer
 
 
 class Posterior:
@@ -253,7 +251,7 @@ class Posterior:
     @once
     def detection(self) -> DetectionSummary | None:
         """Objects seen and missed, sensitivities and false marks, under the detection prior."""
-        found: DetectionSummary | None = self._answers.detection(self)
+        found = self._answers.detection(self)
         return found
 
     @once
@@ -276,10 +274,14 @@ class Posterior:
 
     def confusions(self) -> pandas.DataFrame:
         """How often each expert says what of objects of which category, with 95 % intervals."""
+        from dfcrp.posterior.categories import confusion_frame
+
         return confusion_frame(self.category_sets)
 
     def category_probabilities(self) -> pandas.DataFrame:
         """The probability of each category, one row for each cluster of the catalogue."""
+        from dfcrp.posterior.categories import probability_frame
+
         return probability_frame(self)
 
     @property
@@ -386,11 +388,15 @@ class Posterior:
         """Ascending diameters of the consensus objects, for each of ``limit`` even draws."""
         wanted = min_experts or self.config.summary.min_experts
         if (wanted, limit) not in self._diameters:
+            from dfcrp.posterior.sizes import consensus_diameters
+
             self._diameters[wanted, limit] = consensus_diameters(self, wanted, limit)
         return self._diameters[wanted, limit]
 
     def size_frequency(self, kind: str = "cumulative", **options: Any) -> SizeFrequency:
         """The size-frequency distribution: "cumulative", "differential" or "relative" (R)."""
+        from dfcrp.posterior.sizes import size_frequency
+
         return size_frequency(self, kind, **options)
 
     @once
@@ -553,7 +559,7 @@ class Posterior:
         """The content of summary.json."""
         return tables.summary(self)
 
-    def to_arviz(self) -> Any:
+    def to_arviz(self) -> DataTree:
         """α, numbers of clusters, consensus counts and what clusters share, for ArviZ.
 
         An xarray DataTree. What clusters share, also parameters of experts and looks, is read from
@@ -583,7 +589,7 @@ class Posterior:
 
         return explain(*self._answers.image_with(self, find_item(self.items, item)))
 
-    def predict(self, new: Any, experts: Any = None) -> dict[str, Array]:
+    def predict(self, new: object, experts: object = None) -> dict[str, Array]:
         """Which cluster new items belong to, and how probable that is.
 
         Parameters
@@ -608,6 +614,41 @@ class Posterior:
 
         return predict_new(self, new, experts)
 
+    def update(
+        self, items: Any = None, decisions: Any = None, *, out: Any = None, **changes: Any
+    ) -> Posterior:
+        """Go on with more items, corrected ones and decisions.
+
+        The posterior is that of a new run with all items. Its chains begin with the clusters that
+        these have in the last draws, and with every new item alone.
+
+        Parameters
+        ----------
+        items : Items, matrix or data frame, optional
+            New items of the same kind. One with the id of an earlier item takes its place.
+        decisions : path, table or rows, optional
+            As in ``dfcrp.fit``, besides those of before. A *slip* removes an item.
+        out : path, optional
+            A new run folder.
+        scans, burn_in, thin, max_scans, max_minutes, workers, seed
+            As in ``dfcrp.fit``; all other settings are those of this run.
+
+        Returns
+        -------
+        Posterior
+
+        Examples
+        --------
+        >>> posterior.update(decisions=[{"decision": "together", "items": "3 7"}])  # doctest: +SKIP
+        """
+        from importlib import import_module
+
+        # It stands above this module, which only lends it a name.
+        found: Posterior = import_module("dfcrp.fitting.update").update(
+            self, items, decisions=decisions, out=out, **changes
+        )
+        return found
+
     def image_with(self, item: int | str) -> Posterior:
         """The posterior of the image that an item (row or id) is on; of one image, this one."""
         from dfcrp.posterior.explain import find_item
@@ -616,7 +657,7 @@ class Posterior:
 
     def evaluate(
         self,
-        truth: Any,
+        truth: object,
         *,
         iou: float | None = None,
         distance: float | Mapping[str, float] | None = None,
@@ -667,7 +708,7 @@ class Posterior:
         asked = Asked(iou, distance, same_category, p_real, min_experts, on=on)
         return evaluate_run(self, truth, asked, columns=columns)
 
-    def explore(self, image: Any = None, *, height: int = 760) -> Any:
+    def explore(self, image: object = None, *, height: int = 760) -> Explorer:
         """The explorer, which a notebook shows; ``explore().save("map.html")`` writes a file.
 
         Parameters
@@ -685,11 +726,12 @@ class Posterior:
         --------
         >>> posterior.explore()  # doctest: +SKIP
         """
-        # Pages stand on posteriors, so they are found by name.
-        inline = import_module("dfcrp.report.inline")
-        return inline.Explorer(self, image, height)
+        # Pages stand on posteriors, so the page is the one that users know.
+        import dfcrp
 
-    def save(self, path: Any) -> None:
+        return dfcrp.Explorer(self, image, height)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write a run folder that ``dfcrp.load`` reads back."""
         from dfcrp.posterior.saving import save_posterior
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.likelihoods.differences import rows_with_bias
-from dfcrp.posterior.categories import category_columns
 from dfcrp.posterior.findings import Findings
 from dfcrp.runs.parts import least_by_cluster
 from dfcrp.settings.consensus import needed
@@ -21,6 +20,7 @@ from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     import pandas
+    from xarray import DataTree
 
     from dfcrp.items.items import Items
     from dfcrp.posterior.posterior import Posterior
@@ -43,6 +43,10 @@ def expert_rows(posterior: Posterior) -> list[Json]:
 def catalogue_frame(posterior: Posterior, columns: dict[str, Array]) -> pandas.DataFrame:
     """One row per cluster of the point partition, with uncertainty."""
     import pandas
+
+    if not posterior.category_sets:
+        return pandas.DataFrame(columns)
+    from dfcrp.posterior.categories import category_columns
 
     return pandas.DataFrame(columns | category_columns(posterior, columns["cluster"]))
 
@@ -217,7 +221,7 @@ def _listed(posterior: Posterior) -> dict[str, int]:
     return counts
 
 
-def to_arviz(posterior: Posterior) -> Any:
+def to_arviz(posterior: Posterior) -> DataTree:
     """α, numbers of clusters, consensus counts and what clusters share, as a DataTree for ArviZ.
 
     What clusters share is read from the draws when it is used.

@@ -39,6 +39,7 @@ from dfcrp.report.explorer import embed
 from dfcrp.report.explorer.data import Packer, script_json
 from dfcrp.report.explorer.embed import explorer, script_of
 from dfcrp.report.pictures import pictures_of_many
+from dfcrp.report.sections.decisions import decisions
 from dfcrp.report.sections.evaluation import how_right, read_evaluation
 from dfcrp.report.sections.experts import expert_tables
 from dfcrp.report.sections.objects import count_table
@@ -66,7 +67,7 @@ from dfcrp.report.write import (
 from dfcrp.settings.consensus import in_short
 from dfcrp.summaries.convergence import Limits
 from dfcrp.summaries.membership import UNDECIDED
-from dfcrp.values import Json
+from dfcrp.values import Array, Json
 
 #: Outlines of one picture, and of all; the largest, those agreed on first.
 MAX_OUTLINES = 400
@@ -234,7 +235,7 @@ def _centred(placed: FlatMap) -> FlatMap:
 
 def _frame(placed: FlatMap) -> tuple[float, float, float, float]:
     """Left, right, low, high, with the whole of every outline, also of a single one."""
-    half: tuple[Any, Any] = placed.half
+    half: tuple[Array, Array] = placed.half
     ends = []
     for values, reach in zip((placed.x, placed.y), half, strict=True):
         low, high = float((values - reach).min()), float((values + reach).max())
@@ -260,13 +261,13 @@ def _usual_size(frames: list[tuple[float, float, float, float]]) -> float:
     return float(np.median(np.maximum(right - left, high - low)))
 
 
-def _in_doubt(catalogue: Mapping[str, Any]) -> int:
+def _in_doubt(catalogue: Mapping[str, object]) -> int:
     """Objects of which it is not clear whether they are real, or agreed on."""
     p, (low, high) = certainty(catalogue), DOUBTFUL
     return int(np.count_nonzero((p > low) & (p < high)))
 
 
-def certainty(table: Mapping[str, Any]) -> Any:
+def certainty(table: Mapping[str, object]) -> Any:
     """How probable it is that an object is real or, if the prior does not say, agreed on."""
     return np.asarray(table["p_real"] if "p_real" in table else table["p_consensus"])
 
@@ -374,6 +375,7 @@ def _write_index(posterior: Posterior, folder: Path) -> Path:
         compared,
         *item_sections(contents),
         Section("asked", "Data and settings", bullets(_words(contents))),
+        *made_of(contents, (decisions,)),
         provenance(contents, folder),
     ]
     text = make_page(

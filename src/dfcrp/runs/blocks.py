@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import Chosen, Columns, DrawBlock, every
-from dfcrp.values import Array
+from dfcrp.values import Array, Json
 
 #: A block is full when it holds so many bytes before compression, or so many draws.
 BLOCK_BYTES = 32 << 20
@@ -31,7 +31,7 @@ STATE_KINDS = frozenset(
 
 #: Name, dtype and shape of each array of a state; none if there is no state.
 StateLayout = tuple[tuple[str, str, tuple[int, ...]], ...]
-_NOTHING_SAID: Mapping[str, Any] = {}
+_NOTHING_SAID: Json = {}
 
 
 class IndexEntry(NamedTuple):
@@ -54,7 +54,7 @@ class IndexEntry(NamedTuple):
     columns: Columns
     state: StateLayout = ()
     #: What belongs to the state besides its arrays.
-    about: Mapping[str, Any] = _NOTHING_SAID
+    about: Json = _NOTHING_SAID
 
     @property
     def stop(self) -> int:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import FrameType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ from dfcrp.sampling.runner import Beginning, Progress, Runner, TimeLimit, Writer
 from dfcrp.settings.config import Config, with_run
 from dfcrp.settings.consensus import Least, needed
 from dfcrp.summaries.convergence import Verdict, answer_series, choose_burn_in
+
+if TYPE_CHECKING:
+    from dfcrp.runs.dask import ClusterRunner
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,11 @@ def least_by_cluster(items: Items, labels: NDArray[np.int32], least: Least) -> N
 FIRST_LOOK = 500
 
 
+#: Called with what a run reports; what that is depends on the run.
+Listener: TypeAlias = Callable[[Any], None]
+
+#: Draws chains, on this machine or on a cluster.
+AnyRunner: TypeAlias = "Runner | ClusterRunner"
 #: With more items every stage of a run may take longer than one waits without a word.
 MANY_ITEMS = 50_000
 
@@ -160,8 +168,8 @@ class Watch:
     and ``on_stage`` with words, when what may take long is begun.
     """
 
-    progress: Callable[[Any], None] | None = None
-    on_look: Callable[[Any], None] | None = None
+    progress: Listener | None = None
+    on_look: Listener | None = None
     on_stop: Callable[[], None] | None = None
     on_begin: Callable[[Beginning], None] | None = None
     on_stage: Callable[[str], None] | None = None
@@ -238,7 +246,7 @@ class PartRun(Generic[Found]):
         runner.restore()
         return runner
 
-    def advance(self, runner: Any) -> Found:
+    def advance(self, runner: AnyRunner) -> Found:
         """Draw to the asked-for scans, or from look to look until the verdict is good."""
         run = self._config.run
         self._goal = run.scans or next_look(run.thin, run.max_scans, runner.most_scans)
@@ -284,7 +292,7 @@ class PartRun(Generic[Found]):
             "keep; give more minutes"
         )
 
-    def _look(self, runner: Any) -> Found:
+    def _look(self, runner: AnyRunner) -> Found:
         """What is made of the draws as they stand."""
         run = self._config.run
         scans = runner.scans

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
@@ -18,17 +17,14 @@ from dfcrp.compiled.random import Stream, stream
 from dfcrp.compiled.state import TALLY, Block, State
 from dfcrp.draws import DrawBlock
 from dfcrp.likelihoods import contract as likelihood
-from dfcrp.moves.paper import run_modified, run_unmodified
-from dfcrp.moves.scan import Task, run_exact, start_alone
+from dfcrp.moves.scan import Task, run_exact, start_alone, start_together
 from dfcrp.priors import contract as partition_prior
 from dfcrp.priors.tail import rebuild_tail
 from dfcrp.sampling.checkpoints import check_parameters, check_state
 from dfcrp.sampling.problem import Problem, new_record, new_scratch, new_state
+from dfcrp.sampling.seats import seats_of
 from dfcrp.values import Array, Json
 
-#: The paper's samplers, which take the data as a whole.
-_PAPER: dict[str, Callable[..., None]] = {"paper": run_modified, "unmodified": run_unmodified}
-SAMPLERS = ("exact", *_PAPER)
 #: Bytes that a block of draws may need at most.
 BLOCK_BYTES = 64_000_000
 #: Scans of the run that some chains take their first partition from, and its place among the
@@ -90,6 +86,10 @@ class Chain:
         #: The run that the first partition comes from, while it is under way.
         self._first: Chain | None = None
         start_alone(self.rng, problem.data, self.hyper, self.state)
+        if problem.begin is not None:
+            number = seed.spawn_key[-1] if seed.spawn_key else 0
+            lead = seats_of(problem.data, problem.begin[number % len(problem.begin)])
+            start_together(problem.data, self.hyper, self.state, lead)
 
     def _cut(
         self, blocks: list[Block], seed: np.random.SeedSequence
@@ -131,8 +131,10 @@ class Chain:
         record = new_record(self.problem, draws)
         room = framed(record)
         if self._sampler != "exact":
-            given = self._given(self._whole, self._scratch[0])
-            _PAPER[self._sampler](*given, thin, room)
+            from dfcrp.moves.paper import run_modified, run_unmodified
+
+            scans = run_modified if self._sampler == "paper" else run_unmodified
+            scans(*self._given(self._whole, self._scratch[0]), thin, room)
         elif self._pieces:
             self._run_pieces(draws, thin, room)
         else:
@@ -150,7 +152,7 @@ class Chain:
     @property
     def to_begin(self) -> int:
         """Scans still to be done of the run that the first partition comes from."""
-        if self.scans > 0 or self.problem.start is None:
+        if self.scans > 0 or self.problem.start is None or self.problem.begin is not None:
             return 0
         return START_SCANS - (0 if self._first is None else self._first.scans)
 
@@ -177,18 +179,18 @@ class Chain:
         self.problem = replace(self.problem, start=None)
         self._first = None
 
-    def _given(self, piece: _Piece, scratch: Any) -> tuple[Any, ...]:
+    def _given(self, piece: _Piece, scratch: object) -> tuple[Any, ...]:
         """What every sampler takes first."""
         _, rng, state = piece.frames
         return rng, *self._model, state, scratch
 
     def _run_exact(
-        self, piece: _Piece, task: Task, record: Any, scratch: Any | None = None
+        self, piece: _Piece, task: Task, record: object, scratch: object | None = None
     ) -> None:
         given = self._given(piece, scratch or self._scratch[0])
         run_exact(*given, piece.frames[0], task, record)
 
-    def _run_pieces(self, draws: int, thin: int, record: Any) -> None:
+    def _run_pieces(self, draws: int, thin: int, record: object) -> None:
         """Scans piece by piece, then what the pieces share."""
         idle: queue.SimpleQueue[Any] = queue.SimpleQueue()
         for scratch in self._scratch:

@@ -64,10 +64,11 @@ from dfcrp.likelihoods.tails import with_tails
 from dfcrp.markup import Section, SectionMaker, plural
 from dfcrp.neighbours.neighbourhood import refuse_copies
 from dfcrp.summaries.tails import Scatter
-from dfcrp.values import Array
+from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
+    from dfcrp.likelihoods.differences import ExpertBias
     from dfcrp.posterior.posterior import Posterior
     from dfcrp.report.contents import Contents
     from dfcrp.settings.config import Config
@@ -136,7 +137,7 @@ class NormalLikelihood(Likelihood):
             rounds=NEWCOMER_ROUNDS if asked.hyper.tails.on else 0,
         )
 
-    def decide(self, items: Items, settings: Any, independent: bool) -> Any:
+    def decide(self, items: Items, settings: NormalSettings, independent: bool) -> NormalSettings:
         """Whether items may be careless and experts differ, unless that is said."""
         return decide(settings, items.families, items.image_codes if independent else None)
 
@@ -257,7 +258,7 @@ class NormalLikelihood(Likelihood):
             if max(shape.size[a:b]) >= 0 and np.ptp(features[:, max(shape.size[a:b])]) < NARROW
         )
 
-    def learned_words(self, found: Mapping[str, Any]) -> list[str]:
+    def learned_words(self, found: Json) -> list[str]:
         """By column."""
         return _learned_words(found, self.noun)
 
@@ -269,7 +270,7 @@ class NormalLikelihood(Likelihood):
         """What was learned of the scatter."""
         return (_learned_section,)
 
-    def expert_bias(self, draws: Draws, items: Items) -> Any:
+    def expert_bias(self, draws: Draws, items: Items) -> ExpertBias | None:
         """Offsets of the features and noise factors, if they were learned."""
         names = self.shape(items).features
         found = expert_bias(draws, draws.columns.coords.get("axis", names), self.noun)
@@ -447,7 +448,7 @@ DIAGONAL = NormalLikelihood("diagonal")
 NORMAL = NormalLikelihood("normal")
 
 
-def _learned_words(found: Mapping[str, Any], noun: str) -> list[str]:
+def _learned_words(found: Json, noun: str) -> list[str]:
     """How far items of one object scatter, in a sentence."""
     parts = []
     for name, row in found.items():

@@ -67,7 +67,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.compiled.abi import F8, I4, I8, F8x2, F8x3, frame
+from dfcrp.compiled.abi import F8, I1, I4, I8, F8x2, F8x3, frame
 from dfcrp.compiled.jit import entry_kernel, implements, inline_kernel, lean_kernel
 from dfcrp.compiled.state import NONE
 from dfcrp.priors import contract as partition_prior
@@ -78,6 +78,7 @@ from dfcrp.priors.detection.categories import (
     has_categories,
     rebuild_categories,
 )
+from dfcrp.priors.detection.decided import REAL, is_decided, within_word, word_of
 from dfcrp.priors.detection.marks import (
     log_marks,
     log_marks_alone,
@@ -258,6 +259,8 @@ class Detection(NamedTuple):
     lists: I4  # (P,) int32: how many lists a person has
     node: F8  # (R,) float64: q, from easy to hard, with mean 0 and variance 1
     real: int  # how many classes are of objects; one more are decoys
+    word: I1  # (n,) int8: by item in input order what people decided (``decided``); or (0,)
+    allowed: F8x2  # (3, CLASSES) float64: 0 for the classes that each word allows, else −∞
     looks: LookTables
     beliefs: Beliefs
     own: F8  # (...,) float64: all parameters in one
@@ -307,7 +310,9 @@ def with_room(prior: Detection, classes: int) -> Detection:
             look_false=np.zeros(looks),
             false_at=np.zeros(levels),
         ),
-        categories=category_room(prior.categories.said, categories, len(prior.lists)),
+        categories=category_room(
+            prior.categories.said, categories, len(prior.lists), prior.categories.decided
+        ),
         scores=score_room(prior.scores.level, prior.scores.rank, prior.scores.share),
     )
 
@@ -356,8 +361,10 @@ def refresh(prior: Detection) -> None:
 
 @inline_kernel
 def log_sum(first, second, third, fourth):
-    """log(e^first + ...); not all are −∞."""
+    """log(e^first + ...)."""
     largest = max(first, second, third, fourth)
+    if largest == -math.inf:
+        return largest
     return largest + math.log(
         math.exp(first - largest)
         + math.exp(second - largest)
@@ -387,8 +394,16 @@ def is_again(prior, data, state, k, i, end):
 def gains(prior, data, state, k, i, end, zone, level):
     """What log P_gz gains in each class by i, if the members of cluster k before ``end`` are there.
 
-    One who does not cover the zone counts as one who looked, though P_gz(∅) is without them.
+    One who does not cover the zone counts as one who looked, though P_gz(∅) is without them. What
+    people decided about i leaves some classes out.
     """
+    g1, g2, g3, g4 = free_gains(prior, data, state, k, i, end, zone, level)
+    return within_word(prior, data.original[i], g1, g2, g3, g4)
+
+
+@inline_kernel
+def free_gains(prior, data, state, k, i, end, zone, level):
+    """The same, if nothing was decided about i."""
     if is_again(prior, data, state, k, i, end):
         again = prior.tables.again[data.family[i]]
         return again[0], again[1], again[2], again[3]
@@ -421,7 +436,9 @@ def class_weights(prior, data, state, k, zone, level):
 
 @inline_kernel
 def log_false(prior, data, i, level):
-    """log of the part of factor({f}) of marking i that is false."""
+    """log of the part of factor({f}) of marking i that is false; −∞ if people said it is real."""
+    if word_of(prior, data.original[i]) == REAL:
+        return -math.inf
     rate = prior.tables.look_false[prior.looks.look[data.original[i]]]
     return rate + prior.tables.false[level] + log_marks_false(prior, data, i)
 
@@ -432,9 +449,15 @@ def log_alone(prior, data, i, level):
     item = data.original[i]
     empty = prior.tables.empty[prior.looks.zone[item], level]
     found = prior.tables.found[prior.looks.row[item], level]
-    real = log_sum(
-        empty[0] + found[0], empty[1] + found[1], empty[2] + found[2], empty[3] + found[3]
+    w1, w2, w3, w4 = within_word(
+        prior,
+        item,
+        empty[0] + found[0],
+        empty[1] + found[1],
+        empty[2] + found[2],
+        empty[3] + found[3],
     )
+    real = log_sum(w1, w2, w3, w4)
     real += log_marks_alone(prior, data, i)
     false = log_false(prior, data, i, level)
     return max(real, false) + math.log1p(math.exp(-abs(real - false)))
@@ -484,7 +507,7 @@ def log_join_by_members(prior, data, state, i, k, size):
 @inline_kernel
 def log_join(prior, data, state, scratch, i, k, size):
     """log of factor(S + f) / factor(S)."""
-    if by_members(prior):
+    if by_members(prior) or is_decided(prior, data.original[i]):
         return log_join_by_members(prior, data, state, i, k, size)
     level, family = level_of(prior, size), data.family[i]
     zone = prior.looks.zone[data.original[i]]

@@ -15,6 +15,7 @@ from dfcrp.draws import Columns
 from dfcrp.errors import InputError
 from dfcrp.priors.base import Facts, Zones
 from dfcrp.priors.detection.categories import category_room, category_start
+from dfcrp.priors.detection.decided import allowed_classes, words_of
 from dfcrp.priors.detection.kernel import (
     CLASSES,
     Beliefs,
@@ -95,6 +96,8 @@ def make_detection(
     scores: NDArray[np.float64] | None = None,
     zones: Zones | None = None,
     *,
+    reality: NDArray[np.int8] | None = None,
+    decided: Codes | None = None,
     sizes_drawn: bool = True,
     looks_known: bool = True,
 ) -> Detection:
@@ -107,7 +110,8 @@ def make_detection(
     categories, from 0, −1 where there is none; None without categories. ``scores`` are NaN where
     there is none. ``zones`` are those of the images where looks cover parts only. Unless
     ``sizes_drawn``, the log size of a cluster is the mean of its members'. Unless ``looks_known``,
-    ``looks`` are those with markings only.
+    ``looks`` are those with markings only. People decided that markings are real (1) or not (−1),
+    by ``reality``, and that they are of these categories, by ``decided``, −1 where they did not.
     """
     where = np.zeros(len(families), np.int64) if images is None else images
     if looks is None and images is None:
@@ -146,7 +150,9 @@ def make_detection(
         parameters=Parameters(*[nothing] * len(Parameters._fields)),
         tables=DetectionTables(*[nothing] * len(DetectionTables._fields)),
         counts=Counts(*[nothing] * len(Counts._fields)),
-        categories=category_room(words, categories, int(persons.max()) + 1),
+        word=words_of(reality),
+        allowed=allowed_classes(real, real + decoys, CLASSES),
+        categories=category_room(words, categories, int(persons.max()) + 1, decided),
         scores=no_scores(len(persons))
         if scores is None
         else score_levels(scores, families, len(persons)),
@@ -171,9 +177,19 @@ def detection_of(facts: Facts, settings: DetectionSettings) -> Detection:
         said,
         facts.scores,
         facts.zones,
+        reality=None if facts.decided is None else facts.decided.reality,
+        decided=None if said is None else _decided_categories(facts),
         sizes_drawn=facts.sizes_drawn,
         looks_known=facts.looks_known,
     )
+
+
+def _decided_categories(facts: Facts) -> Codes | None:
+    """The category that people gave to each item, −1 where they gave none."""
+    if facts.decided is None or not (facts.decided.category != "").any():
+        return None
+    code = {"": -1, **{name: at for at, name in enumerate(facts.category_names)}}
+    return np.array([code[name] for name in facts.decided.category.tolist()], np.int64)
 
 
 def too_many(categories: int, persons: int) -> bool:
@@ -233,8 +249,12 @@ def image_of(prior: Detection, image: int, items: Codes, lists: Codes) -> OneIma
         lists=prior.lists[persons],
         looks=looks,
         sizes=_of_items(prior.sizes, items),
+        word=_of_items(prior.word, items),
         own=prior.own[where].copy(),
-        categories=prior.categories._replace(said=_of_items(prior.categories.said, items)),
+        categories=prior.categories._replace(
+            said=_of_items(prior.categories.said, items),
+            decided=_of_items(prior.categories.decided, items),
+        ),
         scores=prior.scores._replace(
             level=_of_items(prior.scores.level, items),
             rank=prior.scores.rank[lists],

@@ -140,15 +140,14 @@ def of_image(
     found, end = [], 0
     for name, shape in each.items():
         size, last = math.prod(shape), axes_of(Parameters)[name].names[-1:]
-        some = chosen.get(last[0]) if last and size else None
-        if some is None:
-            found.append(end + np.arange(size))
-        else:
+        if last and last[0] in chosen and size:
             # Those of all images, experts and looks are not counted through for one image.
             rows = end + shape[-1] * np.arange(size // shape[-1])
-            found.append((rows[:, np.newaxis] + some).ravel())
+            found.append((rows[:, np.newaxis] + chosen[last[0]]).ravel())
+        else:
+            found.append(np.arange(end, end + size))
         end += size
-    return np.concatenate(found)
+    return np.concatenate(found).astype(np.int64)
 
 
 def local(name: str) -> bool:

@@ -143,6 +143,8 @@ def chances(prior, lists, seats, k, zone, level):
     """
     weights = class_weights(prior, lists, seats, k, zone, level)
     largest = max(weights)
+    if largest == -math.inf:
+        return 0.0, 0.0  # decided to be a false mark
     total, real, found = 0.0, 0.0, 0.0
     for g in range(prior.parameters.class_weight.shape[0]):
         weight = math.exp(weights[g] - largest)

@@ -6,7 +6,7 @@ import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dfcrp import __version__
 from dfcrp.errors import DfcrpError, shown
@@ -345,7 +345,7 @@ def provenance(contents: Contents, folder: Path) -> Section:
     )
 
 
-def _edited(config: Config, written: Mapping[str, Any]) -> Markup:
+def _edited(config: Config, written: Mapping[str, object]) -> Markup:
     """Of what changes no draw but how many there are, what is not as it was for these draws."""
     asked, begun = lengths_asked(config), written.get("lengths")
     if not isinstance(begun, dict):
