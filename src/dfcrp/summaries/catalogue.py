@@ -21,7 +21,7 @@ from dfcrp.summaries.kernels.tables import gather_parameters, represent_clusters
 from dfcrp.summaries.membership import Membership
 from dfcrp.summaries.point_partition import members_by_cluster
 from dfcrp.summaries.streaming import LEVEL, kept, label_blocks, stride_for
-from dfcrp.values import Array
+from dfcrp.values import Array, Json
 
 Floats = NDArray[np.float64]
 
