@@ -39,7 +39,31 @@ def update(
     progress: bool | Callable[[Any], None] | None = None,
     **changes: Any,
 ) -> Posterior:
-    """Go on with more items, corrected ones and decisions; see ``Posterior.update``."""
+    """Go on with more items, corrected ones and decisions; ``Posterior.update`` is the same.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Of all images of a run.
+    items : Items, matrix or data frame, optional
+        New items of the same kind. One with the id of an earlier item takes its place.
+    decisions : path, table or rows, optional
+        As in ``dfcrp.fit``, besides those of before. A *slip* removes an item.
+    out : path, optional
+        A new run folder.
+    progress : bool or callable, optional
+        As in ``dfcrp.fit``.
+    scans, burn_in, thin, max_scans, max_minutes, workers, seed
+        As in ``dfcrp.fit``; all other settings are those of the run.
+
+    Returns
+    -------
+    Posterior
+
+    Examples
+    --------
+    >>> dfcrp.update(dfcrp.load("run"), items, out="run-2")  # doctest: +SKIP
+    """
     together, config = prepare_update(posterior, items, decisions, changes)
     with watched(progress, None, None, together, config) as watch:
         return begin_run(together, config, watch, out)

@@ -651,10 +651,35 @@ class Posterior:
         --------
         >>> posterior.update(decisions=[{"decision": "together", "items": "3 7"}])  # doctest: +SKIP
         """
-        # Fitting stands on posteriors, so it is the function that users know.
         import dfcrp
 
         return dfcrp.update(self, items, decisions=decisions, out=out, **changes)
+
+    def review_queue(self, n: int = 20) -> pandas.DataFrame:
+        """What to decide next, if the number of objects is what matters.
+
+        Parameters
+        ----------
+        n : int
+            Questions at most.
+
+        Returns
+        -------
+        DataFrame
+            Best first: ``question`` ("together": are the items one object? "real": do they mark
+            an object?), ``items`` (ids), ``image``, ``p`` (probability of yes), ``gain`` (by how
+            much the answer is expected to lower the variance of the number of objects), and
+            ``left`` (the standard deviation of that number, relative to its mean, once this and
+            all questions before are answered: stop where it is small enough, such as 0.01). Each
+            cluster is asked about once.
+
+        Examples
+        --------
+        >>> posterior.review_queue(5)  # doctest: +SKIP
+        """
+        from dfcrp.posterior.review import review_queue
+
+        return review_queue(self, n)
 
     def image_with(self, item: int | str) -> Posterior:
         """The posterior of the image that an item (row or id) is on; of one image, this one."""
