@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
     from dfcrp.evaluation.result import Evaluation
     from dfcrp.posterior.explain import Explanation
+    from dfcrp.posterior.predictive import Predictive
     from dfcrp.priors.detection.answers import DetectionSummary
 
 
@@ -521,8 +522,8 @@ class Posterior:
     def to_arviz(self) -> Any:
         """α, numbers of clusters, consensus counts and what clusters share, for ArviZ.
 
-        An xarray DataTree. What clusters share, also parameters of experts and looks, is read from
-        the draws when it is used.
+        An xarray DataTree, or an InferenceData where ArviZ before 1.0 is installed. What clusters
+        share, also parameters of experts and looks, is read from the draws when it is used.
         """
         return tables.to_arviz(self)
 
@@ -572,6 +573,35 @@ class Posterior:
         from dfcrp.posterior.explain import predict_new
 
         return predict_new(self, new, experts)
+
+    def predictive(self, draws: int = 100, seed: int = 0) -> Predictive:
+        """The same lists again, as the fitted model would make them, for checks of your own.
+
+        Each item is made again about its object: partition, objects and differences between
+        experts are those of the draw. Which objects an expert lists stays as it is.
+
+        Parameters
+        ----------
+        draws : int
+            How many, evenly spaced over all draws.
+        seed : int
+            Same seed, same items.
+
+        Returns
+        -------
+        Predictive
+            ``predictive["x"]`` is an array (draws, items), ``predictive.observed["x"]`` the data's;
+            ``frame(0)`` is a draw as a table, ``to_arviz()`` what ``arviz.plot_ppc`` takes.
+
+        Examples
+        --------
+        >>> made = posterior.predictive(200)  # doctest: +SKIP
+        >>> (made["diameter"].max(axis=1) > made.observed["diameter"].max()).mean()
+        ... # doctest: +SKIP
+        """
+        from dfcrp.posterior.predictive import predictive
+
+        return predictive(self, draws, seed)
 
     def image_with(self, item: int | str) -> Posterior:
         """The posterior of the image that an item (row or id) is on; of one image, this one."""
