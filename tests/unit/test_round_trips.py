@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import warnings
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import pytest
 from PIL import Image
 
 import dfcrp
+import format_samples as samples
 from dfcrp.cli.main import main
 from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.io import read_table, write_table
@@ -489,11 +491,47 @@ def test_via_keeps_keys_and_attributes(tmp_path: Path, lists: Path, target: str)
     ]
 
 
+def test_zooniverse_keeps_subjects_and_tools(tmp_path: Path) -> None:
+    tools = {"Crater": 0, "Boulder": 2}
+
+    def marks(shift: float) -> list[dict[str, Any]]:
+        drawing = [
+            {
+                "tool": tools[label],
+                "frame": frame,
+                "tool_label": label,
+                "x": x + shift,
+                "y": 20,
+                "r": 5,
+            }
+            for label, frame, x in (("Crater", 0, 10), ("Boulder", 0, 60), ("Crater", 1, 30))
+        ]
+        return [{"task": "T3", "value": drawing}]
+
+    path = tmp_path / "export.csv"
+    people = [{"user_name": name, "annotations": marks(k)} for k, name in enumerate(PERSONS)]
+    path.write_bytes(samples.zooniverse(people))
+    items = dfcrp.read_markings(path)
+    dfcrp.fit(items, chains=1, scans=60, burn_in=10, seed=1, out=tmp_path / "run")
+    convert(tmp_path / "run", tmp_path / "out.csv", "--to", "zooniverse")
+    with (tmp_path / "out.csv").open(newline="") as file:
+        [row] = csv.DictReader(file)
+    assert (row["subject_id"], row["task"]) == ("7", "T3")
+    for key, x in (("frame0.T3_tool0", 11), ("frame0.T3_tool2", 61), ("frame1.T3_tool0", 31)):
+        # As the reducers of panoptes_aggregation have it, so that what reads them reads this.
+        assert json.loads(row[f"data.{key}_clusters_count"]) == [3]
+        assert json.loads(row[f"data.{key}_clusters_x"]) == pytest.approx([x], abs=1)
+        assert json.loads(row[f"data.{key}_clusters_r"]) == pytest.approx([5], abs=0.5)
+    again = read_table(tmp_path / "out.csv")
+    assert sorted(again.about["image"]) == ["7", "7", "7#1"]
+
+
 WRITTEN = {
     "coco": (("boxes", "circles", "ellipses"), ".json"),
     "yolo": (("boxes", "ellipses"), ""),
     "cvat": (("boxes", "circles", "ellipses", "points"), ".xml"),
     "label-studio": (("boxes", "circles", "ellipses", "points"), ".json"),
+    "zooniverse": (("boxes", "circles", "ellipses", "points"), ".csv"),
     "labelme": (("boxes", "circles", "ellipses", "points"), ""),
     "via": (("boxes", "circles", "ellipses", "points"), ".json"),
     "via-csv": (("boxes", "circles", "ellipses", "points"), ".csv"),
@@ -531,7 +569,8 @@ def test_shapes_come_back(tmp_path: Path, target: str, kind: str) -> None:
         if target == "yolo" and kind == "ellipses":
             break  # of shares of unequal sides: another ellipse
         np.testing.assert_allclose(scale * found.columns[role], values, rtol=0.005, err_msg=role)
-    assert found.about["category"] == ["cell"]
+    if target != "zooniverse":  # which numbers tools and does not name them
+        assert found.about["category"] == ["cell"]
     assert found.about["image"][0].startswith("a")
 
 

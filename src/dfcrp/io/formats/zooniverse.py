@@ -19,6 +19,8 @@ LONGEST_CELL = 2**28
 NEEDED = ("user_name", "annotations", "subject_ids")
 #: The column with the tool and all that was answered about a mark.
 TOOL_AND_DETAILS = "tool and details"
+#: A larger number of a frame is none.
+MOST_FRAMES = 10_000
 #: Letters of an answer; a longer one is no category.
 LONGEST_ANSWER = 100
 
@@ -39,6 +41,7 @@ class _Classification:
     when: str
     annotations: str
     metadata: str
+    workflow: str = ""
 
 
 def read_zooniverse(file: GivenFile, options: ReadOptions) -> RawTable:
@@ -50,7 +53,7 @@ def read_zooniverse(file: GivenFile, options: ReadOptions) -> RawTable:
     to questions about the image.
     """
     marks = Drawings(file.name, "row", options)
-    with _long_cells():
+    with long_cells():
         table = read_delimited(file.name, file.data)
     found = _classifications(table)
     for one in found:
@@ -59,27 +62,44 @@ def read_zooniverse(file: GivenFile, options: ReadOptions) -> RawTable:
     for one in _last_of_each([one for one in found if one.subject], marks):
         sizes = _frame_sizes(one.metadata)
         for shown in (0, *sizes):
-            marks.look(marks.image(_image(one.subject, shown)), one.user)
+            marks.look(_image(marks, one, shown), one.user)
         where = f"{file.name}, row {one.row}, column 'annotations'"
         annotations = parse_json(one.annotations, where)
         asked = _answers(annotations)
-        for at, mark in _drawings(annotations):
+        for at, mark, task in _drawings(annotations):
             frame = mark.get("frame")
             frame = frame if isinstance(frame, int) and not isinstance(frame, bool) else 0
             label = text_or_none(mark.get("tool_label"))
             answers = _details(mark, at, label, asked) | asked.of_image
-            image = marks.image(_image(one.subject, frame))
+            image = _image(marks, one, frame)
+            _keep_tool(marks, mark, label, task)
             origin = Origin(one.row, one.user, image, label, answers=answers)
-            _take(marks, origin, mark, sizes.get(frame))
+            take_mark(marks, origin, mark, sizes.get(frame))
     return marks.table()
 
 
-def _image(subject: str, frame: int) -> str:
-    return f"{subject}#{frame}" if 0 < frame < 10_000 else subject
+def _image(marks: Drawings, one: _Classification, frame: int) -> str | None:
+    """A frame of a subject, with what results that go back must say of it."""
+    frame = frame if 0 < frame < MOST_FRAMES else 0
+    said = {"subject_id": one.subject, "frame": frame, "workflow_id": one.workflow}
+    kept = {key: value for key, value in said.items() if value != ""}
+    return marks.image(image_of(one.subject, frame), fields=kept)
+
+
+def _keep_tool(marks: Drawings, mark: dict[str, Any], label: str | None, task: str) -> None:
+    """Which tool a label is of, as far as the export says it."""
+    number = mark.get("tool", mark.get("toolIndex"))
+    if label is not None and type(number) is int:
+        marks.categories.setdefault(label, {"task": task[:40], "tool": number})
+
+
+def image_of(subject: str, frame: int) -> str:
+    """What a frame of a subject is called."""
+    return f"{subject}#{frame}" if 0 < frame < MOST_FRAMES else subject
 
 
 @contextmanager
-def _long_cells() -> Iterator[None]:
+def long_cells() -> Iterator[None]:
     """Let cells be as long as they are: a volunteer's many freehand lines fill one cell."""
     usual = csv.field_size_limit(LONGEST_CELL)
     try:
@@ -109,6 +129,7 @@ def _classifications(table: RawTable) -> list[_Classification]:
                 when,
                 cell["annotations"],
                 cell.get("metadata", ""),
+                cell.get("workflow_id", ""),
             )
         )
     return found
@@ -125,18 +146,18 @@ def _last_of_each(found: list[_Classification], marks: Drawings) -> list[_Classi
     return [one for one in found if last[one.user, one.subject] is one]
 
 
-def _drawings(annotations: Any) -> Iterator[tuple[int, dict[str, Any]]]:
-    """All marks with their numbers within a task, also those of tasks inside a task."""
-    waiting = [(0, annotations)]
+def _drawings(annotations: Any) -> Iterator[tuple[int, dict[str, Any], str]]:
+    """All marks with their numbers within a task, and its name, also those of tasks inside one."""
+    waiting = [(0, annotations, "T0")]
     while waiting:
-        at, value = waiting.pop()
+        at, value, task = waiting.pop()
         if isinstance(value, list):
-            waiting.extend(reversed(list(enumerate(value))))
+            waiting.extend((k, one, task) for k, one in reversed(list(enumerate(value))))
         elif isinstance(value, dict):
             if "tool" in value or "toolIndex" in value:
-                yield at, value
+                yield at, value, task
             elif "value" in value:
-                waiting.append((at, value["value"]))
+                waiting.append((at, value["value"], text_or_none(value.get("task")) or task))
 
 
 class _Answers(NamedTuple):
@@ -216,9 +237,10 @@ def _frame_sizes(metadata: str) -> dict[int, tuple[float, float]]:
     return sizes
 
 
-def _take(
+def take_mark(
     marks: Drawings, origin: Origin, mark: dict[str, Any], size: tuple[float, float] | None
 ) -> None:
+    """A mark by what its tool says of it; ``size`` is that of the frame, if it is known."""
     if "points" in mark or "pathX" in mark:
         _take_line(marks, origin, mark)
         return
