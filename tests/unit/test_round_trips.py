@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import shapefile
 from PIL import Image
 
 import dfcrp
@@ -18,6 +19,7 @@ import format_samples as samples
 from dfcrp.cli.main import main
 from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.io import read_table, write_table
+from dfcrp.io.shapes import ring
 from dfcrp.items.source_tables import SOURCE_TABLES, SourceTables
 
 IMAGES = {"sub/a.png": (640, 480), "b.png": (800, 600), "empty.png": (320, 200)}
@@ -623,3 +625,55 @@ def test_a_run_with_damaged_source_tables(
     assert "remove it" in said
     (run / SOURCE_TABLES).unlink()
     convert(run, tmp_path / "out.coco.json")
+
+
+PROJECTED = (
+    'PROJCS["Moon_Equirectangular",GEOGCS["GCS_Moon",DATUM["D_Moon",SPHEROID["Moon",1737400,0]],'
+    'PRIMEM["Reference_Meridian",0],UNIT["Degree",0.0174532925199433]],'
+    'PROJECTION["Equirectangular"],UNIT["Meter",1]]'
+)
+
+
+def write_craters(folder: Path, ground: str, scale: float) -> Path:
+    """Outlines alone, in the coordinates of a projection, or in degrees."""
+    path = folder / "ours_CRATER.shp"
+    with shapefile.Writer(str(path), shapeType=shapefile.POLYGON) as writer:
+        writer.field("Diam_km", "F", 12, 6)
+        for x, y, diameter in ((10.0, 5.0, 1.5), (12.0, 5.5, 0.5)):
+            writer.poly([ring(x * scale, y * scale, diameter / 2 * scale)[::-1]])
+            writer.record(diameter)
+    path.with_suffix(".prj").write_text(ground)
+    return path
+
+
+def test_a_shapefile_keeps_its_projection(tmp_path: Path) -> None:
+    source = write_craters(tmp_path, PROJECTED, 1000.0)
+    convert(source, tmp_path / "out.shp")
+    written = tmp_path / "out_CRATER.shp"
+    assert written.with_suffix(".prj").read_text() == PROJECTED
+    with shapefile.Reader(str(source)) as before, shapefile.Reader(str(written)) as after:
+        np.testing.assert_allclose(after.bbox, before.bbox, rtol=1e-6)
+    given, again = read_table(source), read_table(written)
+    assert again.site == given.site
+    for role in given.columns:
+        np.testing.assert_allclose(again.columns[role], given.columns[role], rtol=1e-4)
+    # Elsewhere it is another system.
+    options = ["--origin", "30,20", "--body", "moon"]
+    convert(source, tmp_path / "placed.shp", *options)
+    assert "GEOGCS" in (tmp_path / "placed_CRATER.prj").read_text()[:6]
+
+
+def test_a_run_of_shapefiles_keeps_the_system(tmp_path: Path) -> None:
+    for name in ("ann", "bob"):
+        (tmp_path / name).mkdir()
+        write_craters(tmp_path / name, PROJECTED, 1000.0).rename(tmp_path / f"{name}.shp")
+        for ending in (".dbf", ".prj"):
+            (tmp_path / name / f"ours_CRATER{ending}").rename(tmp_path / f"{name}{ending}")
+    items = dfcrp.read_markings([tmp_path / "ann.shp", tmp_path / "bob.shp"])
+    dfcrp.fit(items, chains=1, scans=60, burn_in=10, seed=1, out=tmp_path / "run")
+    convert(tmp_path / "run", tmp_path / "out.shp")
+    assert (tmp_path / "out_CRATER.prj").read_text() == PROJECTED
+    geopandas = pytest.importorskip("geopandas", reason="geopandas is not installed")
+    frame = geopandas.read_file(tmp_path / "out_CRATER.shp")
+    assert frame.crs.is_projected
+    assert frame.geometry.centroid.x.min() == pytest.approx(10_000, rel=0.01)
