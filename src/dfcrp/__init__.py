@@ -11,6 +11,7 @@ __version__ = "0.3.0.dev0"
 
 __all__ = [
     "DFCRP",
+    "Explorer",
     "Items",
     "Posterior",
     "__version__",
@@ -28,7 +29,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from dfcrp import baselines, crp, prior, simulate
+    from dfcrp import baselines, simulate
     from dfcrp.estimator import DFCRP
     from dfcrp.evaluation.api import evaluate
     from dfcrp.fitting import fit, resume
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from dfcrp.items.items import Items
     from dfcrp.posterior.posterior import Posterior
     from dfcrp.posterior.saving import load
+    from dfcrp.priors.exact import crp
+    from dfcrp.priors.exact import dfcrp as prior
+    from dfcrp.report.inline import Explorer
     from dfcrp.summaries.point_partition import point_partition
 else:
     # The same names with their homes; a type checker does not see __getattr__, which would let it
@@ -44,6 +48,7 @@ else:
 
     _HOMES = {
         "DFCRP": "dfcrp.estimator",
+        "Explorer": "dfcrp.report.inline",
         "Items": "dfcrp.items.items",
         "read_items": "dfcrp.io",
         "read_markings": "dfcrp.io",
@@ -54,13 +59,18 @@ else:
         "Posterior": "dfcrp.posterior.posterior",
         "point_partition": "dfcrp.summaries.point_partition",
     }
-    _MODULES = ("baselines", "crp", "prior", "simulate")
+    _MODULES = {
+        "baselines": "dfcrp.baselines",
+        "crp": "dfcrp.priors.exact.crp",
+        "prior": "dfcrp.priors.exact.dfcrp",
+        "simulate": "dfcrp.simulate",
+    }
 
     def __getattr__(name):
         if name in _HOMES:
             return getattr(import_module(_HOMES[name]), name)
         if name in _MODULES:
-            return import_module(f"dfcrp.{name}")
+            return import_module(_MODULES[name])
         raise AttributeError(f"module 'dfcrp' has no attribute {name!r}")
 
     def __dir__():

@@ -17,12 +17,12 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import DfcrpError, SettingsError
+from dfcrp.values import Json
 
 #: How an age is derived, by CraterStats' name, and in words.
 METHODS = {"poisson": "Poisson estimate", "d-fit": "differential fit", "c-fit": "cumulative fit"}
@@ -184,7 +184,7 @@ class Isochrons:
     isochrons: Mapping[str, Sequence[tuple[float, Series]]]
     levels: Mapping[str, Series | None]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """For a file."""
         return {
             "chronology": self.chronology,
@@ -200,7 +200,7 @@ class Isochrons:
         }
 
     @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> Isochrons:
+    def from_json(cls, content: Json) -> Isochrons:
         """As ``to_json`` made it; ValueError, TypeError or KeyError if it is something else."""
         curves, level = content["curves"], content["equilibrium"]
         return cls(

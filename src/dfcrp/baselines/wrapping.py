@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -35,7 +33,7 @@ def posterior_of_labels(
     *,
     keeps_family_rule: bool = False,
     seconds: float = 0.0,
-    **summary: Any,
+    **summary: object,
 ) -> Posterior:
     """A Posterior of labels (n,), (draws, n) or (chains, draws, n); -1 is noise.
 
@@ -72,7 +70,7 @@ def draws_with_means(labels: NDArray[np.int32], markings: Items) -> MemoryDraws:
     return MemoryDraws(labels, no_alpha, clusters, MEANS)
 
 
-def _config(draws: MemoryDraws, keeps_family_rule: bool, summary: dict[str, Any]) -> Config:
+def _config(draws: MemoryDraws, keeps_family_rule: bool, summary: dict[str, object]) -> Config:
     """Settings that tell the summaries whether the family rule holds."""
     run = {
         "chains": draws.n_chains,

@@ -13,6 +13,7 @@ from dfcrp.cli.ground import likelihood_option, site_options
 if TYPE_CHECKING:
     from dfcrp.items.site import Site
     from dfcrp.posterior.sizes import ModelAges
+    from dfcrp.values import Json
 
 TABLE, FIGURE = "ages.csv", "ages"
 
@@ -133,7 +134,7 @@ def command(
     click.echo(f"{run / 'report.html'}: with the age, and isochrons on the figures of sizes")
 
 
-def _isochrons(program: str, found: ModelAges, given: str | None) -> dict[str, Any] | None:
+def _isochrons(program: str, found: ModelAges, given: str | None) -> Json | None:
     """Curves for the figures; a note if CraterStats cannot give them."""
     import numpy as np
 

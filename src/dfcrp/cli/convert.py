@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dfcrp.cli.fit import image_names_option, join_categories_option
+from dfcrp.cli.ground import Numbers
+
+if TYPE_CHECKING:
+    from dfcrp.io.tables import ReadTable
 
 #: Files that are named when they are written.
 MOST_LISTED = 6
@@ -19,7 +23,9 @@ class ImageSize(click.ParamType):
 
     name = "WxH"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[int, int]:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int]:
         """Whole numbers above zero."""
         if isinstance(value, tuple):
             return value
@@ -30,22 +36,6 @@ class ImageSize(click.ParamType):
         if not (width and height):
             self.fail(f"{value!r}: the width and the height of an image are above 0", param, ctx)
         return width, height
-
-
-class LonLat(click.ParamType):
-    """A longitude and a latitude with a comma between them."""
-
-    name = "LON,LAT"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[float, float]:
-        """The range is checked where the place is used."""
-        if isinstance(value, tuple):
-            return value
-        try:
-            longitude, latitude = (float(part) for part in value.split(","))
-        except ValueError:
-            self.fail(f"{value!r} is not LON,LAT in degrees", param, ctx)
-        return longitude, latitude
 
 
 @click.command(
@@ -152,7 +142,7 @@ class LonLat(click.ParamType):
 )
 @click.option(
     "--origin",
-    type=LonLat(),
+    type=Numbers("LON,LAT", "LON,LAT in degrees", 2),
     metavar="LON,LAT",
     help="Convert a plane to longitude and latitude; its origin lies here.",
 )
@@ -256,7 +246,7 @@ def _listed(files: list[Path]) -> str:
     return f"{named} and {more:,} more" if more > 0 else named
 
 
-def _on_the_map(table: Any, where: Path | None, crs: str | None) -> Any:
+def _on_the_map(table: ReadTable, where: Path | None, crs: str | None) -> ReadTable:
     """The items in the coordinates of a map, as far as that is asked for."""
     from dfcrp.io import georeference
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,48 @@ import click
 from dfcrp.cli.ground import (
     IMAGE_OPTIONS,
     SITE_OPTIONS,
+    C,
     figures_option,
     image_options,
     site_options,
 )
-from dfcrp.cli.grouped import GroupedCommand
 from dfcrp.likelihoods import EXPERT_BIAS
 from dfcrp.priors.registry import HOMES as PRIORS
 from dfcrp.settings.values import IMAGE_NAMES, IMAGES, PRESETS, SAMPLERS
+
+#: Options that no heading names.
+OTHERS = "Other options"
+
+
+class GroupedCommand(click.Command):
+    """Lists its options under headings, the most used first.
+
+    ``headings`` has the names of parameters by heading; ``example`` is shown where a file or an
+    option is missing.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,
+        headings: Mapping[str, Sequence[str]],
+        example: str,
+        **options: Any,
+    ) -> None:
+        super().__init__(*arguments, **options)
+        self.headings, self.example = headings, example
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Called by click for --help."""
+        records = {
+            str(option.name): record
+            for option in self.get_params(ctx)
+            if (record := option.get_help_record(ctx)) is not None
+        }
+        for head, names in self.headings.items():
+            with formatter.section(head):
+                formatter.write_dl([records.pop(name) for name in names])
+        with formatter.section(OTHERS):
+            formatter.write_dl(list(records.values()))
 
 
 class Radius(click.ParamType):
@@ -25,7 +60,9 @@ class Radius(click.ParamType):
 
     name = "auto|none|NUMBER"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> float | str:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | str:
         """Numbers become floats; the settings check the range."""
         if value in ("auto", "none"):
             return str(value)
@@ -52,7 +89,7 @@ join_categories_option = click.option(
 )
 
 
-def filter_options(command: Any) -> Any:
+def filter_options(command: C) -> C:
     """The options that say which rows and columns of the files count."""
     for option in reversed(
         [
@@ -104,6 +141,7 @@ HEADINGS = {
         "min_diameter",
         "exclude_experts",
         "looked",
+        "decisions",
         "candidates",
         *SITE_OPTIONS,
         *IMAGE_OPTIONS,
@@ -188,6 +226,13 @@ HEADINGS = {
     "GeoJSON.",
 )
 @click.option(
+    "--decisions",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="What people decided: a table with the columns decision (together, apart, real, not_real, "
+    "slip, expert, category or withdraw) and items (ids), and perhaps by, when, note and value.",
+)
+@click.option(
     "--preset",
     type=click.Choice(PRESETS),
     help="Use the paper's hyperparameters for one of its data sets.",
@@ -268,6 +313,7 @@ def command(
     dask: str | None,
     candidates: Path | None,
     looked: Path | None,
+    decisions: Path | None,
     figures: tuple[str, ...],
     **options: Any,
 ) -> None:
@@ -289,7 +335,7 @@ def command(
     from dfcrp.cli.ground import image_settings, told_site
     from dfcrp.cli.job import run_job
     from dfcrp.errors import InputError
-    from dfcrp.fitting.api import resolve_for
+    from dfcrp.fitting.api import decided, resolve_for
     from dfcrp.io import read_items
     from dfcrp.runs.folder import refuse_used
     from dfcrp.settings.config import read_settings
@@ -315,6 +361,8 @@ def command(
             "--image, or give it later with `dfcrp report RUN --image NAME`"
         )
     items = dataclasses.replace(read, site=told_site(read.site, ground))
+    if decisions is not None:
+        items = decided(items, decisions)
     run_job(
         items,
         resolve_for(items, asked, resolved),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +11,7 @@ from dfcrp.cli.ground import figures_option, image_options, likelihood_option, s
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
+    from dfcrp.values import Json
 
 
 @click.command(
@@ -53,7 +54,7 @@ def command(
     likelihood: str | None,
     quiet: bool,
     figures: tuple[str, ...],
-    **options: Any,
+    **options: object,
 ) -> None:
     """Remake the tables, figures and page of the run folder RUN from its draws.
 
@@ -95,8 +96,8 @@ def command(
 def _note_changes(
     run: Path,
     posterior: Posterior,
-    changes: dict[str, Any],
-    options: dict[str, Any],
+    changes: Json,
+    options: Json,
 ) -> bool:
     """Keep new settings, and what became known of the ground; returns whether there were any."""
     from dfcrp.cli.ground import told_site

@@ -34,6 +34,9 @@ class Data(NamedTuple):
     contact: I4x2  # (contacts, 2) int32: markings of two families at middling distance
     block_start: I8  # (blocks + 1,) int64: markings of whole components, and their slots
     block_contact: I8  # (blocks + 1,) int64: their contacts
+    has_groups: bool  # whether some items were decided to be one object
+    mate: I4  # (n,) int32, or (0,) without groups: the next of the item's group, in a circle
+    lead: I4  # (n,) int32, or (0,): the first of the item's group; both are itself if it has none
     original: I4  # (n,) int32: internal index -> input index
     internal: I4  # (n,) int32: input index -> internal index
 
@@ -183,6 +186,12 @@ class Scratch(NamedTuple):
     barred: F8x2  # (n, F) or (0, 0): of those, at tables that hold the family
     waiting: F8x2  # (n + 1, most) or (0, 0): of two families, P(tables that wait) by arrival
     deal: Deal
+
+
+@inline_kernel
+def is_grouped(data, i):
+    """Whether item i moves with others, with which it was decided to be one object."""
+    return data.has_groups and data.mate[i] != i
 
 
 @inline_kernel

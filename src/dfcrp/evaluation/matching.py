@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from dfcrp.errors import InputError, SettingsError
 from dfcrp.evaluation.objects import Objects
 from dfcrp.likelihoods.base import Outlines
 from dfcrp.markup import plural
+from dfcrp.values import Json
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -37,6 +38,10 @@ AT_ONCE = 2_000_000
 CHORDS = 256
 #: The usual least IoU.
 USUAL_IOU = 0.5
+
+
+#: The distance within which a run expects items of one object, and in words where it comes from.
+Learned: TypeAlias = tuple[float | Mapping[str, float], str]
 
 
 @dataclass(frozen=True)
@@ -53,10 +58,10 @@ class Rule:
     #: Where the distance comes from, if nobody gave it.
     source: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Json:
         """For JSON."""
         if self.iou is not None:
-            found: dict[str, Any] = {"by": "iou", "least": self.iou}
+            found: Json = {"by": "iou", "least": self.iou}
         else:
             most = self.distance
             found = {"by": "distance", "most": dict(most) if isinstance(most, Mapping) else most}
@@ -84,7 +89,7 @@ def checked_rule(
     iou: float | None,
     distance: float | Mapping[str, float] | None,
     same_category: bool,
-    learned: tuple[float | Mapping[str, float], str] | None,
+    learned: Learned | None,
     noun: str,
 ) -> Rule:
     """The rule that was asked for, or the usual one.

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from dfcrp.first_look.finding import Finding
 from dfcrp.items.columns import unit_of
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
 #: As far as longitude and latitude go.
 LONGITUDES, LATITUDES = 360.0, 90.0
-#: In one plane with their places, circles are hardly so many times as wide as the next is far.
-FAR_TOO_WIDE = 3.0
 
 
 def perhaps_degrees(items: Items) -> Iterator[Finding]:
@@ -34,12 +31,9 @@ def perhaps_degrees(items: Items) -> Iterator[Finding]:
         return  # degrees have decimals, pixels often have none
     titles = {dict(source.columns).get("diameter") for source in items.sources if source.columns}
     units = {unit_of(title) for title in titles if title} & {"km", "m"}
-    if units:
-        why = f"diameters are in {units.pop()}, x and y in no unit"
-    elif _far_too_wide(items):
-        why = "diameters are several times as large as the distances between neighbours"
-    else:
-        return
+    if not units:
+        return  # sizes that do not go with places are asked about elsewhere (``sizes``)
+    why = f"diameters are in {units.pop()}, x and y in no unit"
     yield Finding(
         "degrees",
         f"x and y lie within ±{LONGITUDES:g} and ±{LATITUDES:g}, and {why}: are they longitude and "
@@ -48,15 +42,3 @@ def perhaps_degrees(items: Items) -> Iterator[Finding]:
         "body, as in --body moon",
         numbers={"x": [float(x.min()), float(x.max())], "y": [float(y.min()), float(y.max())]},
     )
-
-
-def _far_too_wide(items: Items) -> bool:
-    """Whether most circles of one list are far wider than the next of the list is far."""
-    ratios = []
-    for family in range(len(items.experts)):
-        mine = items.families == family
-        if np.count_nonzero(mine) > 1:
-            places = np.column_stack([items.x[mine], items.y[mine]])
-            nearest = cKDTree(places).query(places, k=2)[0][:, 1]
-            ratios.append(items.diameter[mine] / np.maximum(nearest, 1e-300))
-    return bool(ratios) and float(np.median(np.concatenate(ratios))) > FAR_TOO_WIDE

@@ -23,7 +23,15 @@ from dfcrp.files import remove_file
 from dfcrp.first_look import first_look
 from dfcrp.fitting.progress import watched
 from dfcrp.fitting.run import Run
-from dfcrp.items.items import Items, items_of, items_of_tables
+from dfcrp.io.decisions import read_decisions
+from dfcrp.items.decisions import (
+    Decision,
+    decisions_given,
+    refuse_shared_experts,
+    with_decisions,
+)
+from dfcrp.items.given import items_of, items_of_tables
+from dfcrp.items.items import Items
 from dfcrp.items.looks import with_looks
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.persons import check_groups, groups_by_person, persons_of
@@ -45,25 +53,30 @@ from dfcrp.runs.folder import (
     write_settings,
 )
 from dfcrp.runs.lock import LostClaimError, locked, taken_over
-from dfcrp.runs.parts import NothingDrawnError, Parts, Watch, experts_by_place
+from dfcrp.runs.parts import Listener, NothingDrawnError, Parts, Watch, experts_by_place
 from dfcrp.runs.store import STORE, DrawStore, MemoryStore, anything_drawn
+from dfcrp.sampling.problem import problem_of
 from dfcrp.sampling.runner import TimeLimit
-from dfcrp.sampling.setup import problem_of
 from dfcrp.settings.config import AnyConfig, Config, Requested, read_settings, resolve, with_run
 from dfcrp.settings.keywords import FitSettings, expanded, refuse_unknown
 from dfcrp.summaries.consensus import PAPER_EDGES, choose_edges
 
 #: The prior of records of one list, unless somebody names one: any two may be of one object.
 FOR_ONE_LIST = "crp"
+#: What a run says of its stages besides the scans, where there are many items.
+LOOKING = "Looking for what may be mistakes in the data"
+SETTING_UP = "Setting up: which items may share an object"
+TABLES = "Making the tables"
 
 
 def items_given(
-    data: Any,
+    data: object,
     asked: Requested,
     *,
-    families: Any = None,
-    candidates: Any = None,
-    looked: Any = None,
+    families: ArrayLike | None = None,
+    candidates: object = None,
+    looked: object = None,
+    decisions: object = None,
 ) -> tuple[Items, Requested]:
     """The items in whatever was given, with what that says of the settings."""
     if isinstance(data, Items):
@@ -76,7 +89,20 @@ def items_given(
         items = listed or items_of(data, families, kind, candidates)
         if families is None and listed is None:
             asked = asked.unless_a_keyword_says(prior="crp")
-    return items if looked is None else with_looks(items, looked), asked
+    items = items if looked is None else with_looks(items, looked)
+    return items if decisions is None else decided(items, decisions), asked
+
+
+def decided(items: Items, decisions: Any) -> Items:
+    """The items with what was decided of them, from a file or a table."""
+    return with_decisions(items, decision_rows(decisions))
+
+
+def decision_rows(decisions: Any) -> tuple[Decision, ...]:
+    """All rows of a file or a table of decisions."""
+    if isinstance(decisions, (str, os.PathLike)):
+        return read_decisions(Path(decisions))
+    return decisions_given(decisions)
 
 
 def resolve_for(items: Items, asked: Requested, resolved: Config | None = None) -> Config:
@@ -137,6 +163,27 @@ def check_fittable(items: Items, config: Config) -> None:
     check_groups(items.experts, config.run.persons)
     prior_named(config.run.prior).check(persons_of(items.experts, config.run.persons))
     likelihood_named(config.run.likelihood).check(items, config)
+    check_decisions(items, config)
+
+
+def check_decisions(items: Items, config: Config) -> None:
+    """Refuse decisions that the prior or the sampler cannot take."""
+    if items.decided is None:
+        return
+    prior, sampler = prior_named(config.run.prior), config.run.sampler
+    if prior.one_per_expert:
+        refuse_shared_experts(items)
+    for one in items.decided.standing:
+        if one.decision in ("real", "not_real", "category") and not prior.takes_reality:
+            raise InputError(
+                f"{one.words}: with the prior {prior.name!r} every cluster is an object; use "
+                'prior="detection" (--prior detection)'
+            )
+        if one.decision == "together" and sampler != "exact":
+            raise InputError(
+                f'{one.words}: the sampler "{sampler}" is of the paper, and moves one item at a '
+                'time; use sampler "exact"'
+            )
 
 
 def tell_first_look(items: Items, config: Config) -> None:
@@ -163,9 +210,10 @@ def fit(
     families: ArrayLike | None = None,
     candidates: ArrayLike | None = None,
     looked: Any = None,
+    decisions: Any = None,
     config: AnyConfig = None,
     out: str | os.PathLike[str] | None = None,
-    progress: bool | Callable[[Any], None] | None = None,
+    progress: bool | Listener | None = None,
     on_look: Callable[[Posterior], None] | None = None,
     on_stop: Callable[[], None] | None = None,
     dask: str | os.PathLike[str] | None = None,
@@ -191,6 +239,9 @@ def fit(
         Who looked at which image, with the columns image and expert, also of those who listed
         nothing there; of one image, the experts' names. Left out, it is what the items know, or
         whoever has an item on an image.
+    decisions : path, table or rows, optional
+        What people decided about items, with the columns decision, items, by, when, note, value;
+        the posterior is conditioned on it.
     chains, scans, burn_in, thin : int
         Independent chains, and scans of each. Without ``scans`` the run continues until the
         convergence verdict is good, or ``max_scans`` or ``max_minutes`` is reached.
@@ -249,12 +300,14 @@ def fit(
     """
     refuse_unknown(settings, fit)
     asked = read_settings(config, settings)
-    data, asked = items_given(items, asked, families=families, candidates=candidates, looked=looked)
+    more = {"candidates": candidates, "looked": looked, "decisions": decisions}
+    data, asked = items_given(items, asked, families=families, **more)
     complete = complete_config(data, resolve_for(data, asked))
     if dask is not None and out is None:
         raise SettingsError("on Dask a run needs a folder that all machines share; give out=")
-    tell_first_look(data, complete)
     with watched(progress, on_look, on_stop, data, complete) as watch:
+        watch.stage(LOOKING, len(data))
+        tell_first_look(data, complete)
         return _fit_settled(data, complete, watch, out, dask)
 
 
@@ -262,11 +315,12 @@ def begin_run(
     items: Items,
     resolved: Config,
     watch: Watch,
-    out: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None,
     dask: str | os.PathLike[str] | None = None,
 ) -> Posterior:
     """Fit items with settings that are resolved, as ``fit`` does; ``watch`` is told how it goes."""
     complete = complete_config(items, resolved)
+    watch.stage(LOOKING, len(items))
     tell_first_look(items, complete)
     return _fit_settled(items, complete, watch, out, dask)
 
@@ -278,6 +332,7 @@ def _fit_settled(
     out: str | os.PathLike[str] | None,
     dask: str | os.PathLike[str] | None,
 ) -> Posterior:
+    watch.stage(SETTING_UP, len(items))
     if out is None:
         return Run(items, config, MemoryStore(), watch).run()
     with connected(dask) as client:
@@ -285,7 +340,7 @@ def _fit_settled(
 
 
 def _fit_in_folder(
-    folder: Path, items: Items, config: Config, watch: Watch, client: Any
+    folder: Path, items: Items, config: Config, watch: Watch, client: object
 ) -> Posterior:
     limit, problem = TimeLimit(config.run.max_minutes), None
     if len(Parts.of_run(items, config)) == 1:
@@ -313,6 +368,8 @@ def _fit_in_folder(
                 discard_folder(folder)
             raise
         claim.check()
+        if not run.interrupted:
+            watch.stage(TABLES, len(items))
         finish(posterior, folder, tables=not run.interrupted)
     return posterior
 
@@ -324,7 +381,7 @@ def resume(
     max_scans: int | None = None,
     max_minutes: float | None = None,
     workers: int | None = None,
-    progress: bool | Callable[[Any], None] | None = None,
+    progress: bool | Listener | None = None,
     on_look: Callable[[Posterior], None] | None = None,
     on_stop: Callable[[], None] | None = None,
     dask: str | os.PathLike[str] | None = None,
@@ -382,7 +439,7 @@ class FoundRun:
 
 
 def find_run(
-    path: str | os.PathLike[str], likelihood: str | None = None, **changes: Any
+    path: str | os.PathLike[str], likelihood: str | None = None, **changes: object
 ) -> FoundRun:
     """Read a run folder, and refuse it unless it is as the run left it.
 

@@ -156,7 +156,8 @@ class _OneImage:
     def parts(self) -> Parts:
         """Folders and name, as far as they are part of what makes it this image."""
         length = len(self.key)
-        return max((one.picture.parts[-length:] for one in self.seen), key=_spelling)
+        # Most lists write it alike.
+        return max({one.picture.parts[-length:] for one in self.seen}, key=_spelling)
 
 
 def checked_mode(mode: str) -> str:

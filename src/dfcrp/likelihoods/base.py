@@ -25,9 +25,11 @@ from dfcrp.summaries.catalogue import Centre
 from dfcrp.summaries.fit import Check
 from dfcrp.summaries.streaming import summarise
 from dfcrp.summaries.tails import Scatter
+from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
+    from dfcrp.likelihoods.differences import ExpertBias
     from dfcrp.posterior.posterior import Posterior
     from dfcrp.settings.config import Config
 
@@ -126,7 +128,7 @@ class NewItems:
     #: Hyperparameters with the learned law.
     hyper: Any
     #: (m, columns): the new items.
-    values: NDArray[Any]
+    values: Array
     #: Codes of who listed them, -1 if not known.
     sources: NDArray[np.int64]
     #: Members that a cluster has at most, with a new one.
@@ -189,11 +191,11 @@ class Likelihood:
     #: Figures of the report that only this kind has, by their names in ``dfcrp.plots``.
     figures: tuple[str, ...] = ()
 
-    def standard(self, columns: dict[str, Any], place: Place) -> dict[str, Any]:
+    def standard(self, columns: dict[str, Array], place: Place) -> dict[str, Array]:
         """The columns of ``columns`` from checked ones that may say it in another way."""
         return columns
 
-    def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def complete(self, values: Mapping[str, object]) -> Json:
         """The given settings with what follows from them."""
         return dict(values)
 
@@ -247,9 +249,7 @@ class Likelihood:
         """How a cluster is described in the catalogue; None if it has no centre."""
         return None
 
-    def describe_members(
-        self, items: Items, members: Sequence[NDArray[np.int64]]
-    ) -> dict[str, Any]:
+    def describe_members(self, items: Items, members: Sequence[NDArray[np.int64]]) -> Json:
         """Columns of the catalogue that follow from the members of each cluster alone."""
         return {}
 
@@ -278,18 +278,18 @@ class Likelihood:
         """Of what is learned, that which these items cannot speak of: it stays as believed."""
         return frozenset()
 
-    def learned_about(self, items: Items) -> dict[str, Any]:
+    def learned_about(self, items: Items) -> Json:
         """What it takes to understand these numbers."""
         return {}
 
-    def learned(self, samples: Mapping[str, Floats], items: Items) -> dict[str, Any] | None:
+    def learned(self, samples: Mapping[str, Floats], items: Items) -> Json | None:
         """The same summarised; None if nothing was learned."""
         if not samples:
             return None
         found = {name: summarise(values.ravel()).as_dict() for name, values in samples.items()}
         return {**self.learned_about(items), **found}
 
-    def learned_words(self, found: Mapping[str, Any]) -> list[str]:
+    def learned_words(self, found: Json) -> list[str]:
         """The same in sentences."""
         return []
 
@@ -309,7 +309,7 @@ class Likelihood:
         """Sections of the report that only this kind has; by default, what was learned."""
         return (report.learned,)
 
-    def expert_bias(self, draws: Draws, items: Items) -> Any:
+    def expert_bias(self, draws: Draws, items: Items) -> ExpertBias | None:
         """How experts differ, if that was learned."""
         return None
 
@@ -376,7 +376,7 @@ class Likelihood:
         features, size = self.distances(items)
         return suspected_doubles(features, items.families, labels, size)
 
-    def outlines(self, columns: Mapping[str, NDArray[Any]]) -> Outlines | None:
+    def outlines(self, columns: Mapping[str, Array]) -> Outlines | None:
         """Where to draw items, or rows of the catalogue; None if they have no place."""
         names = list(self.columns or columns)[:2]
         x = np.asarray(columns[names[0]], np.float64)

@@ -9,9 +9,9 @@ are a few with enough items each.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,24 @@ from dfcrp.likelihoods.bias import NOWHERE, Bias
 from dfcrp.markup import plural
 from dfcrp.rounding import estimate_of
 from dfcrp.summaries.streaming import Interval, summarise
+from dfcrp.values import Json
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    class Undecided(DataclassInstance, Protocol):
+        """Settings that may leave it to the data whether experts differ."""
+
+        @property
+        def tails(self) -> str:
+            """Whether items may be careless."""
+
+        @property
+        def expert_bias(self) -> str:
+            """In what experts differ."""
+
+
+S = TypeVar("S", bound="Undecided")
 Floats = NDArray[np.float64]
 #: What is stored with a draw.
 OFFSET, NOISE, SPREAD = "offset", "log_noise", "log_noise_sd"
@@ -90,7 +107,7 @@ class ExpertBias:
     #: Which of the features these are, unless they are the first ones.
     places: tuple[int, ...] = ()
 
-    def expert(self, f: int) -> dict[str, Any]:
+    def expert(self, f: int) -> Json:
         """An expert's entries in summary.json."""
         return {name: interval[f].as_dict() for name, interval in self.found.items()}
 
@@ -189,9 +206,7 @@ def corrected_all(
     return found, noise[families]
 
 
-def rows_with_bias(
-    rows: list[dict[str, Any]], bias: ExpertBias | None, experts: Sequence[str]
-) -> list[dict[str, Any]]:
+def rows_with_bias(rows: list[Json], bias: ExpertBias | None, experts: Sequence[str]) -> list[Json]:
     """The rows of the table of experts with what is known of how these differ."""
     if bias is None:
         return rows
@@ -220,7 +235,7 @@ def new_levels(
     )
 
 
-def careless_words(found: Mapping[str, Any], noun: str) -> list[str]:
+def careless_words(found: Json, noun: str) -> list[str]:
     """How many items are careless, in a sentence."""
     row = found.get("careless_percent")
     if row is None:
@@ -232,7 +247,7 @@ def careless_words(found: Mapping[str, Any], noun: str) -> list[str]:
     ]
 
 
-def decide(settings: Any, experts: Codes, images: Codes | None = None) -> Any:
+def decide(settings: S, experts: Codes, images: Codes | None = None) -> S:
     """The settings with a decision in place of each "auto".
 
     ``experts`` are codes of who listed each item. With ``images`` each is fitted by itself: then

@@ -20,7 +20,7 @@ import math
 import numpy as np
 
 from dfcrp.compiled.jit import inline_kernel, lean_kernel
-from dfcrp.compiled.state import NONE, link, release_slot, take_slot, unlink
+from dfcrp.compiled.state import NONE, is_grouped, link, release_slot, take_slot, unlink
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.priors.contract import (
     NEGLIGIBLE,
@@ -330,10 +330,11 @@ def update_marking(rng, data, hyper, prior, state, scratch, i, common):
 
 @lean_kernel
 def sweep_markings(rng, data, hyper, prior, state, scratch, first, last):
-    """Update the cluster of every marking in first..last-1 once."""
+    """Update the cluster of every marking in first..last-1 once, but for those in groups."""
     common = log_open_all(prior, state)
     for i in range(first, last):
-        update_marking(rng, data, hyper, prior, state, scratch, i, common)
+        if not is_grouped(data, i):
+            update_marking(rng, data, hyper, prior, state, scratch, i, common)
 
 
 @lean_kernel

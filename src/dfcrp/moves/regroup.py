@@ -12,7 +12,8 @@ alone) the members of their clusters are dealt out again between a side of i and
 Members are dealt in random order with probability proportional to the side's size times a
 normal density around its running mean; the same rule, in the same order, gives the probability
 of the way back. Parameters of the new clusters are proposed from ``likelihood.propose_row``.
-The Metropolis–Hastings ratio makes the whole exact.
+The Metropolis–Hastings ratio makes the whole exact. What would tear a group of markings apart that
+were decided to be one object is refused.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from dfcrp.compiled.state import (
     MERGE_PROPOSED,
     NONE,
     SPLIT_PROPOSED,
+    is_grouped,
     link,
     release_slot,
     take_slot,
@@ -157,6 +159,19 @@ def all_neighbours(data, state, k):
 
 
 @lean_kernel
+def holds_whole_groups(data, state, k):
+    """Whether every group with a member in cluster k is there as a whole."""
+    if not data.has_groups:
+        return True
+    m = state.head[k]
+    while m != NONE:
+        if is_grouped(data, m) and state.label[data.mate[m]] != k:
+            return False
+        m = state.after[m]
+    return True
+
+
+@lean_kernel
 def value_of(data, hyper, prior, state, k, theta, row):
     """log of prior times likelihood times parameter prior over parameter proposal."""
     value = log_cluster(prior, data, state, k, likelihood.size_of(hyper, theta, row))
@@ -234,7 +249,7 @@ def regroup(rng, data, hyper, prior, state, scratch, i, j):
     elif kind == MERGE:
         new_second = first
     arrange(state, scratch, count, i, j, first, new_second)
-    allowed = all_neighbours(data, state, first)
+    allowed = all_neighbours(data, state, first) and holds_whole_groups(data, state, first)
     if kind == DIVIDE and allowed:
         allowed = all_neighbours(data, state, second)
     log_ratio = -math.inf

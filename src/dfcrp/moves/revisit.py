@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 
 from dfcrp.compiled.jit import inline_kernel, lean_kernel
-from dfcrp.compiled.state import NONE
+from dfcrp.compiled.state import NONE, is_grouped
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.moves.assignment import detach, log_open_detached, update_marking, weigh_features
 from dfcrp.moves.pair import update_pair
@@ -67,8 +67,13 @@ def _put_back(data, hyper, state, i, k, alone):
 
 @lean_kernel
 def note_doubt(data, hyper, prior, state, scratch, block):
-    """Add to each marking's doubt the probability of all its options but the best."""
+    """Add to each marking's doubt the probability of all its options but the best.
+
+    Markings in groups have their own update, and are never in doubt.
+    """
     for i in range(block.first, block.last):
+        if is_grouped(data, i):
+            continue
         count = weigh_in_place(data, hyper, prior, state, scratch, i)
         best = scratch.weight[0]
         for position in range(1, count):

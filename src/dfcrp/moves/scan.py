@@ -10,6 +10,7 @@ from dfcrp.compiled.random import Stream
 from dfcrp.compiled.state import MEAN_ACCEPTED, MEAN_PROPOSED, NONE, Block, Data, Scratch, State
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.moves.assignment import canonical_labels, refresh_spares, sweep_markings
+from dfcrp.moves.group import seat_beside, seat_groups, sweep_groups
 from dfcrp.moves.pair import sweep_pairs
 from dfcrp.moves.regroup import sweep_contacts
 from dfcrp.moves.revisit import contact_share, revisit
@@ -121,6 +122,7 @@ def run_exact(
                 renew_spares(rng, data, hyper, state, first, last)
                 update_block(prior, rng, data, state, scratch, block)
                 sweep_markings(rng, data, hyper, prior, state, scratch, first, last)
+                sweep_groups(rng, data, hyper, prior, state, scratch, first, last)
                 # Few pairs ever change, and those are visited again below: half of them will do.
                 even = state.scans[0] % 2 == 0
                 low, high = (first, middle) if even else (middle, last)
@@ -142,7 +144,10 @@ def run_exact(
 
 @entry_kernel
 def start_alone(rng: Stream, data: Data, hyper: AnyLikelihood, state: State):
-    """Every marking alone, at its own position, as the paper's algorithm starts."""
+    """Every marking alone, at its own position, as the paper's algorithm starts.
+
+    Groups of markings that were decided to be one object are together.
+    """
     n = state.label.shape[0]
     for i in range(n):
         state.label[i] = i
@@ -154,6 +159,7 @@ def start_alone(rng: Stream, data: Data, hyper: AnyLikelihood, state: State):
             likelihood.open_cluster(hyper, rng, data.features, i, state.theta, i)
     state.size[n] = -1
     state.free_head[:] = NONE
+    seat_groups(data, hyper, state)
     refresh_spares(rng, data, hyper, state, 0, n, 1)
     for slot in range(n):
         state.order[slot] = slot
@@ -163,3 +169,10 @@ def start_alone(rng: Stream, data: Data, hyper: AnyLikelihood, state: State):
     for slot in range(n):
         state.rank[state.order[slot]] = slot
         state.seated[slot] = slot
+
+
+@entry_kernel
+def start_together(data: Data, hyper: AnyLikelihood, state: State, lead: I4):
+    """From where everybody is alone, bring each marking into the cluster of its ``lead``."""
+    for i in range(state.label.shape[0]):
+        seat_beside(data, hyper, state, i, lead[i])

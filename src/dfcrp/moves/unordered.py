@@ -13,7 +13,7 @@ joint distribution, with the auxiliary variables, which come next, integrated ou
 from __future__ import annotations
 
 from dfcrp.compiled.jit import lean_kernel
-from dfcrp.compiled.state import NONE, count_clusters
+from dfcrp.compiled.state import NONE, count_clusters, is_grouped
 from dfcrp.moves.assignment import attach, detach, exponentiate, pick, weigh_features
 from dfcrp.priors.contract import drop_order, take_order
 
@@ -43,5 +43,6 @@ def sweep_unordered(rng, data, hyper, prior, state, scratch):
             return
         clusters = count_clusters(state)
         for i in range(state.label.shape[0]):
-            clusters = update_unordered(rng, data, hyper, prior, state, scratch, i, clusters)
+            if not is_grouped(data, i):
+                clusters = update_unordered(rng, data, hyper, prior, state, scratch, i, clusters)
         take_order(prior, rng, data, state, scratch)

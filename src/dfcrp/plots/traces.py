@@ -81,7 +81,7 @@ def prepare_traces(
 ) -> TraceTable:
     """The number of clusters, the number that at least ``min_experts`` share, and what else.
 
-    Answers come first, then α and the other parameters behind them. ``counts`` saves counting the
+    Answers come first, then α and the other model parameters. ``counts`` saves counting the
     clusters a second time. With ``failed`` there is also what else the verdict finds too short.
     """
     wanted = posterior.config.summary.min_experts if min_experts is None else min_experts
@@ -91,7 +91,7 @@ def prepare_traces(
         "number of clusters": posterior.n_clusters,
         f"clusters of {in_words(wanted)}": consensus,
         **learned(posterior, behind=False),
-        posterior.quantity_words["α"]: posterior.alpha,
+        posterior.quantity_words_at(())["α"]: posterior.alpha,
         **learned(posterior, behind=True),
     }
     if failed:
@@ -108,7 +108,8 @@ def prepare_traces(
 
 def what_failed(posterior: Posterior, shown: set[str]) -> dict[str, NDArray[np.float64]]:
     """Of what the verdict is on and is not shown yet, what failed, worst first."""
-    limits, words = Limits(), posterior.quantity_words
+    limits = Limits()
+    words = posterior.quantity_words_at(posterior.draws.columns.judged)
     series = {
         words.get(name, name): values
         for name, values in (
@@ -126,11 +127,13 @@ def what_failed(posterior: Posterior, shown: set[str]) -> dict[str, NDArray[np.f
 
 
 def learned(posterior: Posterior, *, behind: bool) -> dict[str, NDArray[np.float64]]:
-    """Of the other answers, or of the parameters behind them, those with the largest R-hat."""
-    columns, words = posterior.draws.columns, posterior.quantity_words
-    judged, names = columns.judged_of(behind=behind), columns.names
+    """Of the other answers, or of the model parameters, those with the largest R-hat."""
+    columns = posterior.draws.columns
+    judged = columns.judged_of(behind=behind)
+    words = posterior.quantity_words_at(judged)
     shared = posterior.draws.shared(judged)
-    found = {words[names[at]]: shared[:, :, k] for k, at in enumerate(judged)}
+    names = columns.names_at(judged)
+    found = {words[name]: shared[:, :, k] for k, name in enumerate(names)}
     if len(found) > MAX_LEARNED:
         verdict = posterior.convergence
         known_of = verdict.parameters if behind else verdict.diagnostics

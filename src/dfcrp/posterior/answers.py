@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from dfcrp.draws import Draws
 from dfcrp.errors import InputError, did_you_mean
 from dfcrp.items.items import Items
 from dfcrp.posterior import tables
-from dfcrp.posterior.categories import CategorySummary, category_summary
 from dfcrp.posterior.findings import Findings, Series, Totals, find, spaced
 from dfcrp.posterior.images import Pool, SharedDraws, Summaries, judge_images
 from dfcrp.posterior.model_fit import model_fit
@@ -32,14 +31,17 @@ from dfcrp.summaries.fit import ModelFit
 from dfcrp.summaries.membership import Membership
 from dfcrp.summaries.point_partition import PointPartition, point_partition, settled
 from dfcrp.summaries.streaming import n_clusters
+from dfcrp.values import Array
 
 if TYPE_CHECKING:
     import pandas
 
+    from dfcrp.posterior.categories import CategorySummary
     from dfcrp.posterior.posterior import Posterior
+    from dfcrp.priors.detection.answers import DetectionSummary
 
 Samples = dict[str, NDArray[np.float64]]
-CategorySets = list[tuple[str | None, CategorySummary]]
+CategorySets: TypeAlias = "list[tuple[str | None, CategorySummary]]"
 
 
 class Answers(Protocol):
@@ -79,7 +81,7 @@ class Answers(Protocol):
     def learned(self, of: Posterior) -> Samples:
         """What was learned of the scatter, by name (chain, draw)."""
 
-    def detection(self, of: Posterior) -> Any:
+    def detection(self, of: Posterior) -> DetectionSummary | None:
         """The prior's own summary; None if it has none."""
 
     def categories(self, of: Posterior) -> CategorySummary | None:
@@ -103,7 +105,7 @@ class Answers(Protocol):
     def expert_summary(self, of: Posterior) -> ExpertSummary:
         """How the experts compare."""
 
-    def catalogue(self, of: Posterior) -> dict[str, Any]:
+    def catalogue(self, of: Posterior) -> dict[str, Array]:
         """The columns of the catalogue, but for categories."""
 
     def doubles(self, of: Posterior) -> pandas.DataFrame:
@@ -137,6 +139,10 @@ class FromDraws:
 
     def categories(self, of: Posterior) -> CategorySummary | None:
         """None if items name fewer than two."""
+        if len(of.items.categories) < 2:
+            return None
+        from dfcrp.posterior.categories import category_summary
+
         return category_summary(of)
 
     def category_sets(self, of: Posterior) -> CategorySets:
@@ -193,7 +199,7 @@ class SingleImage(FromDraws):
         """This one."""
         return of, row
 
-    def detection(self, of: Posterior) -> Any:
+    def detection(self, of: Posterior) -> DetectionSummary | None:
         """Made by the prior from the draws."""
         return of.prior.summarise(of)
 
@@ -220,14 +226,14 @@ class SingleImage(FromDraws):
         """From the draws."""
         return expert_summary(of.draws, of.items.families, coverage=of.items.coverage)
 
-    def catalogue(self, of: Posterior) -> dict[str, Any]:
+    def catalogue(self, of: Posterior) -> dict[str, Array]:
         """Clusters are named by the row of their first item among all."""
         # The caller has copies, which may be changed.
         return {**of.catalogue_columns, "cluster": of.names(of.catalogue_columns["cluster"])}
 
     def doubles(self, of: Posterior) -> pandas.DataFrame:
         """Alone in the point partition, and as close to the object as its own members are."""
-        return tables.doubles_frame(of)
+        return tables.doubles_frame(of.items, of.doubles_columns)
 
 
 class ImageOfMany(SingleImage):
@@ -241,6 +247,16 @@ class ImageOfMany(SingleImage):
     def categories(self, of: Posterior) -> CategorySummary | None:
         """Of all images."""
         return self._all.categories
+
+    def convergence(self, of: Posterior) -> Verdict:
+        """From the draws; what all images share was judged once for all of them."""
+        return check_convergence(
+            of.draws,
+            of.table_counts,
+            of.pairs,
+            known=of.known_of_run_with(self._all.stored_words),
+            stored=self._all.stored_diagnostics,
+        )
 
     def model_fit(self, of: Posterior) -> ModelFit:
         """Of all images."""
@@ -302,7 +318,7 @@ class ManyImages(FromDraws):
 
     def number(self, of: Posterior, number: int) -> Posterior:
         """The posterior of an image by its number among all images of the items."""
-        items = replace(self.parts.items_of(number), origin=of.likelihood.origin(of.items))
+        items = replace(self.parts.items_of(number), origin=of.origin)
         return self._posterior(of, number, items, ImageOfMany(self.parts.rows[number], of))
 
     def _posterior(self, of: Posterior, number: int, items: Items, answers: Answers) -> Posterior:
@@ -320,14 +336,14 @@ class ManyImages(FromDraws):
             self.summaries = tuple(findings), pool
         return self.summaries
 
-    def put_together(self, values: Sequence[NDArray[Any]], fill: float) -> NDArray[Any]:
+    def put_together(self, values: Sequence[Array], fill: float) -> Array:
         """One value per item from those of each image; ``fill`` where there are no draws."""
         whole = np.full(len(self.parts.items), fill, np.result_type(*values))
         for rows, own in zip(self.rows_of_images, values, strict=True):
             whole[rows] = own
         return whole
 
-    def names_among_all(self, labels: Sequence[NDArray[Any]]) -> list[NDArray[np.int64]]:
+    def names_among_all(self, labels: Sequence[Array]) -> list[NDArray[np.int64]]:
         """Labels of each image's items, or negative numbers, as rows among all items."""
         return [
             np.where(own < 0, own, rows[np.maximum(own, 0)])
@@ -351,7 +367,7 @@ class ManyImages(FromDraws):
         assert image.rows is not None
         return image, int(np.searchsorted(image.rows, row))
 
-    def detection(self, of: Posterior) -> Any:
+    def detection(self, of: Posterior) -> DetectionSummary | None:
         """Put together by the prior from those of the images."""
         return of.prior.summarise_images(
             [one.detection for one in of.findings], of.pool.detection, of
@@ -412,7 +428,7 @@ class ManyImages(FromDraws):
         count = np.bincount(of.items.families, minlength=len(of.items.experts))
         return of.pool.experts(count, alone)
 
-    def catalogue(self, of: Posterior) -> dict[str, Any]:
+    def catalogue(self, of: Posterior) -> dict[str, Array]:
         """The images' own, one after the other."""
         each = [one.catalogue for one in of.findings]
         named = self.names_among_all([table["cluster"] for table in each])
@@ -433,10 +449,13 @@ class ManyImages(FromDraws):
 
     def doubles(self, of: Posterior) -> pandas.DataFrame:
         """Those of each image, one after the other."""
-        import pandas
-
-        each = [self.number(of, number).suspected_doubles() for number in self.done]
-        return pandas.concat(each, ignore_index=True)
+        each = []
+        for number, one in zip(self.done, of.findings, strict=True):
+            found = one.doubles or self.number(of, number).doubles_columns
+            rows = self.parts.rows[number]
+            each.append({**found, "marking": rows[found["marking"]], "other": rows[found["other"]]})
+        columns = {name: np.concatenate([one[name] for one in each]) for name in each[0]}
+        return tables.doubles_frame(of.items, columns)
 
 
 class ImagesApart(ManyImages):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +24,12 @@ from dfcrp.summaries.consensus import family_arrays
 from dfcrp.summaries.kernels.tables import represent_clusters
 from dfcrp.summaries.point_partition import members_by_cluster
 from dfcrp.summaries.streaming import kept, label_blocks, stride_for, summarise
+from dfcrp.values import Array
 
 if TYPE_CHECKING:
     import pandas
 
+    from dfcrp.items.items import Items
     from dfcrp.posterior.posterior import Posterior
 
 Floats = NDArray[np.float64]
@@ -55,9 +57,9 @@ class CategorySummary:
     #: Whether categories had a say in the clusters.
     in_clusters: bool
 
-    def confusions(self) -> dict[str, list[Any]]:
+    def confusions(self) -> dict[str, list[object]]:
         """One row for each expert, true category and what is said: mean and 95 % interval."""
-        table: dict[str, list[Any]] = {
+        table: dict[str, list[object]] = {
             name: [] for name in ("expert", "category", "said", "p", "p_lo", "p_hi", "n_said")
         }
         found = summarise(self.confusion)
@@ -105,6 +107,7 @@ def category_summary(posterior: Posterior) -> CategorySummary | None:
     person = persons[items.families]
     for draw, row in enumerate(labels):
         logs = _log_weights(row, said, person, share[draw], confusion[draw])
+        logs += _decided(row, items)
         standing = _representatives(row, order, offsets, items.families)
         probability += softmax(logs[standing], axis=1)
     counts = np.zeros((len(items.experts), len(items.categories)), np.int64)
@@ -120,8 +123,9 @@ def category_summary(posterior: Posterior) -> CategorySummary | None:
     )
 
 
-def _chosen(values: Any, step: int) -> Floats:
+def _chosen(values: Array | None, step: int) -> Floats:
     """Every ``step``-th draw of each chain, one chain after the other."""
+    assert values is not None
     some = values[:, ::step]
     return np.asarray(some.reshape(-1, *some.shape[2:]))
 
@@ -139,6 +143,16 @@ def _log_weights(
     each = np.log(np.maximum(confusion[:, said[known], person[known]], LEAST))
     for c in range(len(share)):
         logs[:, c] += np.bincount(labels[known], weights=each[c], minlength=len(labels))
+    return logs
+
+
+def _decided(labels: NDArray[np.int32], items: Items) -> Floats:
+    """−∞ for the categories that people's decisions leave out, (n, C) by label, else 0."""
+    logs = np.zeros((len(labels), len(items.categories)))
+    if items.decided is not None:
+        for at, name in enumerate(items.categories):
+            other = (items.decided.category != "") & (items.decided.category != name)
+            logs[labels[other], at] = -np.inf
     return logs
 
 
@@ -181,10 +195,8 @@ def _probabilities(posterior: Posterior, clusters: NDArray[np.int64]) -> tuple[N
     return names, found
 
 
-def category_columns(posterior: Posterior, clusters: NDArray[np.int64]) -> dict[str, Any]:
-    """What the catalogue says of categories; nothing without them."""
-    if not posterior.category_sets:
-        return {}
+def category_columns(posterior: Posterior, clusters: NDArray[np.int64]) -> dict[str, Array]:
+    """What the catalogue says of categories."""
     names, found = _probabilities(posterior, clusters)
     known = ~np.isnan(found[:, 0])
     best = np.where(known, np.nan_to_num(found).argmax(axis=1), len(names))
@@ -209,7 +221,7 @@ def confusion_frame(summaries: list[tuple[str | None, CategorySummary]]) -> pand
     """The rows of all summaries; those of images that were drawn by themselves name the image."""
     import pandas
 
-    columns: dict[str, list[Any]] = {}
+    columns: dict[str, list[object]] = {}
     for image, one in summaries:
         table = one.confusions()
         if image is not None:

@@ -23,14 +23,16 @@ from numpy.typing import NDArray
 from dfcrp.draws import ClusterBlock
 from dfcrp.errors import InputError
 from dfcrp.items.checks import to_texts
-from dfcrp.items.items import Items, items_of
+from dfcrp.items.given import items_of
+from dfcrp.items.items import Items
 from dfcrp.likelihoods.base import Evidence, NewItems, Part
 from dfcrp.likelihoods.integrated import weigh_beside
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.markup import counted, plural
-from dfcrp.sampling.setup import problem_of
+from dfcrp.sampling.problem import problem_of
 from dfcrp.summaries.membership import ALONE, ELSEWHERE
 from dfcrp.summaries.streaming import label_blocks
+from dfcrp.values import Array
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
@@ -106,7 +108,7 @@ class Explanation:
     expert: str
     #: What an item is called, and the columns that describe this one.
     noun: str
-    described: Mapping[str, Any]
+    described: Mapping[str, object]
     #: Cluster of the point partition, and the membership probability as in members.csv.
     cluster: int
     p_member: float
@@ -391,7 +393,7 @@ def _opening(found: Explanation) -> str:
     return f"{what}\n{place} (membership probability {found.p_member:.2f})."
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return (value or "(missing)") if isinstance(value, str) else f"{value:g}"
 
 
@@ -525,7 +527,7 @@ Floats = NDArray[np.float64]
 
 
 def membership_of_new(
-    posterior: Posterior, values: NDArray[Any], families: NDArray[np.int64] | None = None
+    posterior: Posterior, values: Array, families: NDArray[np.int64] | None = None
 ) -> Floats:
     """(m, K + 1): probability of each cluster of the point partition, and of none of them.
 
@@ -570,7 +572,7 @@ def _shares_of_new(
     return len(names), weight
 
 
-def predict_new(posterior: Posterior, new: Any, experts: Any = None) -> dict[str, NDArray[Any]]:
+def predict_new(posterior: Posterior, new: object, experts: object = None) -> dict[str, Array]:
     """The most probable cluster of each new item, -1 for none, with its probability."""
     items = posterior.items
     if items.image is not None:
@@ -604,7 +606,7 @@ def predict_new(posterior: Posterior, new: Any, experts: Any = None) -> dict[str
 
 
 def _weights_of_new(
-    posterior: Posterior, values: NDArray[Any], sources: NDArray[np.int64], code: NDArray[Any]
+    posterior: Posterior, values: Array, sources: NDArray[np.int64], code: Array
 ) -> Floats:
     """(m, K + 1): log density of each new item given the members of each cluster, and of none."""
     items, likelihood = posterior.items, posterior.likelihood

@@ -14,6 +14,7 @@ from dfcrp.summaries.convergence import Verdict
 from dfcrp.summaries.experts import ExpertTallies, tally_experts
 from dfcrp.summaries.membership import Membership
 from dfcrp.summaries.streaming import Interval, summarise
+from dfcrp.values import Array
 
 if TYPE_CHECKING:
     from dfcrp.posterior.categories import CategorySummary
@@ -64,7 +65,7 @@ class Findings:
     #: Point partition, and how sure it is.
     point: PointPartition
     membership: Membership
-    catalogue: dict[str, NDArray[Any]]
+    catalogue: dict[str, Array]
     #: Probability of each marking to be alone.
     alone: NDArray[np.float64]
     n_clusters: Interval
@@ -76,6 +77,8 @@ class Findings:
     detection: Any = None
     #: Categories of an image that was drawn by itself; None if there are none.
     categories: CategorySummary | None = None
+    #: Suspected doubles; None of an image that was drawn by itself.
+    doubles: dict[str, NDArray[Any]] | None = None
 
     @property
     def labels(self) -> NDArray[np.int32]:
@@ -113,6 +116,7 @@ def find(posterior: Posterior, totals: Totals) -> tuple[Findings, Series]:
         record=posterior.record,
         detection=None if thinned is None else posterior.prior.of_image(thinned),
         categories=posterior.categories if posterior.whole is None else None,
+        doubles=None if posterior.whole is None else posterior.doubles_columns,
     )
     return found, replace(_series(posterior, totals), detection=thinned)
 

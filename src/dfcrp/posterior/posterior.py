@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,15 +22,9 @@ from dfcrp.likelihoods.differences import ExpertBias
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.posterior import tables
 from dfcrp.posterior.answers import Answers, ManyImages, answers_of, many_images
-from dfcrp.posterior.categories import (
-    CategorySummary,
-    confusion_frame,
-    probability_frame,
-)
 from dfcrp.posterior.findings import Findings
 from dfcrp.posterior.images import JoinedDraws, Pool, Summaries, once
 from dfcrp.posterior.links import LEAST, links_frame
-from dfcrp.posterior.sizes import SizeFrequency, consensus_diameters, size_frequency
 from dfcrp.priors.base import Prior
 from dfcrp.priors.registry import prior_named
 from dfcrp.runs.parts import DrawSource, Parts, RunRecord
@@ -43,19 +37,29 @@ from dfcrp.summaries.consensus import (
     SizeClasses,
     choose_edges,
 )
-from dfcrp.summaries.convergence import KnownOfRun, Verdict
+from dfcrp.summaries.convergence import (
+    KnownOfRun,
+    StoredDiagnostics,
+    Verdict,
+    diagnose_stored,
+)
 from dfcrp.summaries.experts import ExpertSummary, expert_frame
 from dfcrp.summaries.fit import ModelFit
 from dfcrp.summaries.membership import Membership
 from dfcrp.summaries.point_partition import PointPartition
+from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     import pandas
+    from xarray import DataTree
 
     from dfcrp.evaluation.result import Evaluation
+    from dfcrp.posterior.categories import CategorySummary
     from dfcrp.posterior.explain import Explanation
     from dfcrp.posterior.predictive import Predictive
+    from dfcrp.posterior.sizes import SizeFrequency
     from dfcrp.priors.detection.answers import DetectionSummary
+    from dfcrp.report.inline import Explorer
 
 
 class Posterior:
@@ -199,6 +203,11 @@ class Posterior:
         """What the items are, and how they are described."""
         return likelihood_named(self.config.run.likelihood)
 
+    @once
+    def origin(self) -> NDArray[np.float64] | None:
+        """What features are measured from, if it depends on the items."""
+        return self.likelihood.origin(self.items)
+
     @property
     def prior(self) -> Prior:
         """How partitions were weighed."""
@@ -225,7 +234,7 @@ class Posterior:
         return self._answers.n_clusters(self)
 
     @once
-    def tolerances(self) -> dict[str, Any] | None:
+    def tolerances(self) -> Json | None:
         """How far apart markings of one object lie, if that was learned.
 
         Not from one expert's list alone, in which no two markings are of one object.
@@ -243,7 +252,7 @@ class Posterior:
     @once
     def detection(self) -> DetectionSummary | None:
         """Objects seen and missed, sensitivities and false marks, under the detection prior."""
-        found: DetectionSummary | None = self._answers.detection(self)
+        found = self._answers.detection(self)
         return found
 
     @once
@@ -266,10 +275,14 @@ class Posterior:
 
     def confusions(self) -> pandas.DataFrame:
         """How often each expert says what of objects of which category, with 95 % intervals."""
+        from dfcrp.posterior.categories import confusion_frame
+
         return confusion_frame(self.category_sets)
 
     def category_probabilities(self) -> pandas.DataFrame:
         """The probability of each category, one row for each cluster of the catalogue."""
+        from dfcrp.posterior.categories import probability_frame
+
         return probability_frame(self)
 
     @property
@@ -376,11 +389,15 @@ class Posterior:
         """Ascending diameters of the consensus objects, for each of ``limit`` even draws."""
         wanted = min_experts or self.config.summary.min_experts
         if (wanted, limit) not in self._diameters:
+            from dfcrp.posterior.sizes import consensus_diameters
+
             self._diameters[wanted, limit] = consensus_diameters(self, wanted, limit)
         return self._diameters[wanted, limit]
 
     def size_frequency(self, kind: str = "cumulative", **options: Any) -> SizeFrequency:
         """The size-frequency distribution: "cumulative", "differential" or "relative" (R)."""
+        from dfcrp.posterior.sizes import size_frequency
+
         return size_frequency(self, kind, **options)
 
     @once
@@ -397,11 +414,11 @@ class Posterior:
         return tables.catalogue_frame(self, self._answers.catalogue(self))
 
     @once
-    def catalogue_columns(self) -> dict[str, Any]:
+    def catalogue_columns(self) -> dict[str, Array]:
         """The catalogue of one image, with clusters named after their first item here."""
         return tables.catalogue_columns(self)
 
-    def names(self, labels: NDArray[Any]) -> NDArray[np.int64]:
+    def names(self, labels: Array) -> NDArray[np.int64]:
         """What clusters are called in the tables: the row of their first marking.
 
         Negative numbers, which stand for something else, stay as they are.
@@ -453,10 +470,15 @@ class Posterior:
 
     @once
     def n_doubles(self) -> int:
-        """Number of suspected doubles, each counted once; none where no rule forbids them."""
+        """Number of possible duplicates, each counted once; none where no rule forbids them."""
         if not self.prior.one_per_expert:
             return 0
         return int(self.suspected_doubles()["marking"].nunique())
+
+    @once
+    def doubles_columns(self) -> dict[str, Any]:
+        """Suspected doubles of one image, by the rows of its items."""
+        return tables.doubles_columns(self)
 
     def suspected_doubles(self) -> pandas.DataFrame:
         """Markings that may be a second one of an object their expert has marked already.
@@ -497,29 +519,48 @@ class Posterior:
     @property
     def known_of_run(self) -> KnownOfRun:
         """What the verdict must know besides the draws."""
+        return self.known_of_run_with(self.stored_words)
+
+    def known_of_run_with(self, words: Mapping[str, str]) -> KnownOfRun:
+        """The same with plain words for what is stored with the draws, made before."""
         return KnownOfRun(
             noun=self.likelihood.noun,
-            names=self.items.id.tolist(),
-            words=self.quantity_words,
+            names=self.items.id,
+            words=words,
             unheard=self.likelihood.unheard(self.items),
             mergeable=self.mergeable,
             scans=self.record.scans,
             seconds=self.record.seconds,
         )
 
+    @once
+    def stored_words(self) -> dict[str, str]:
+        """Plain words for what the verdict judges of what is stored with the draws."""
+        return self.quantity_words_at(self.draws.columns.judged)
+
+    @once
+    def stored_diagnostics(self) -> StoredDiagnostics:
+        """Convergence of the same: images that were drawn together have it in common."""
+        return diagnose_stored(self.draws, self.stored_words)
+
     @property
     def quantity_words(self) -> dict[str, str]:
         """What is stored with every draw, in plain words by its name there."""
+        return self.quantity_words_at(range(self.draws.columns.width))
+
+    def quantity_words_at(self, chosen: Sequence[int]) -> dict[str, str]:
+        """The same of α and some of the numbers that are stored."""
         columns = self.draws.columns
         stored = [variable.name for variable in columns.shared]
         words = {**self.likelihood.quantity_words(stored), **self.prior.words}
-        return {"α": "α, concentration: larger means more clusters", **columns.in_words(words)}
+        alpha = "α, concentration: larger means more clusters"
+        return {"α": alpha, **columns.in_words(words, chosen)}
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Json:
         """The content of summary.json."""
         return tables.summary(self)
 
-    def to_arviz(self) -> Any:
+    def to_arviz(self) -> DataTree:
         """α, numbers of clusters, consensus counts and what clusters share, for ArviZ.
 
         An xarray DataTree, or an InferenceData where ArviZ before 1.0 is installed. What clusters
@@ -549,7 +590,7 @@ class Posterior:
 
         return explain(*self._answers.image_with(self, find_item(self.items, item)))
 
-    def predict(self, new: Any, experts: Any = None) -> dict[str, NDArray[Any]]:
+    def predict(self, new: object, experts: object = None) -> dict[str, Array]:
         """Which cluster new items belong to, and how probable that is.
 
         Parameters
@@ -603,6 +644,41 @@ class Posterior:
 
         return predictive(self, draws, seed)
 
+    def update(
+        self, items: Any = None, decisions: Any = None, *, out: Any = None, **changes: Any
+    ) -> Posterior:
+        """Go on with more items, corrected ones and decisions.
+
+        The posterior is that of a new run with all items. Its chains begin with the clusters that
+        these have in the last draws, and with every new item alone.
+
+        Parameters
+        ----------
+        items : Items, matrix or data frame, optional
+            New items of the same kind. One with the id of an earlier item takes its place.
+        decisions : path, table or rows, optional
+            As in ``dfcrp.fit``, besides those of before. A *slip* removes an item.
+        out : path, optional
+            A new run folder.
+        scans, burn_in, thin, max_scans, max_minutes, workers, seed
+            As in ``dfcrp.fit``; all other settings are those of this run.
+
+        Returns
+        -------
+        Posterior
+
+        Examples
+        --------
+        >>> posterior.update(decisions=[{"decision": "together", "items": "3 7"}])  # doctest: +SKIP
+        """
+        from importlib import import_module
+
+        # It stands above this module, which only lends it a name.
+        found: Posterior = import_module("dfcrp.fitting.update").update(
+            self, items, decisions=decisions, out=out, **changes
+        )
+        return found
+
     def image_with(self, item: int | str) -> Posterior:
         """The posterior of the image that an item (row or id) is on; of one image, this one."""
         from dfcrp.posterior.explain import find_item
@@ -611,7 +687,7 @@ class Posterior:
 
     def evaluate(
         self,
-        truth: Any,
+        truth: object,
         *,
         iou: float | None = None,
         distance: float | Mapping[str, float] | None = None,
@@ -662,7 +738,7 @@ class Posterior:
         asked = Asked(iou, distance, same_category, p_real, min_experts, on=on)
         return evaluate_run(self, truth, asked, columns=columns)
 
-    def explore(self, image: Any = None, *, height: int = 760) -> Any:
+    def explore(self, image: object = None, *, height: int = 760) -> Explorer:
         """The explorer, which a notebook shows; ``explore().save("map.html")`` writes a file.
 
         Parameters
@@ -680,11 +756,12 @@ class Posterior:
         --------
         >>> posterior.explore()  # doctest: +SKIP
         """
-        # Pages stand on posteriors, so they are found by name.
-        inline = import_module("dfcrp.report.inline")
-        return inline.Explorer(self, image, height)
+        # Pages stand on posteriors, so the page is the one that users know.
+        import dfcrp
 
-    def save(self, path: Any) -> None:
+        return dfcrp.Explorer(self, image, height)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write a run folder that ``dfcrp.load`` reads back."""
         from dfcrp.posterior.saving import save_posterior
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.likelihoods.differences import rows_with_bias
-from dfcrp.posterior.categories import category_columns
 from dfcrp.posterior.findings import Findings
 from dfcrp.runs.parts import least_by_cluster
 from dfcrp.settings.consensus import needed
@@ -17,10 +16,12 @@ from dfcrp.summaries.catalogue import catalogue
 from dfcrp.summaries.membership import UNDECIDED
 from dfcrp.summaries.point_partition import members_by_cluster
 from dfcrp.summaries.streaming import summarise
+from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     import pandas
 
+    from dfcrp.items.items import Items
     from dfcrp.posterior.posterior import Posterior
 
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 LOOKED = "n_looked"
 
 
-def expert_rows(posterior: Posterior) -> list[dict[str, Any]]:
+def expert_rows(posterior: Posterior) -> list[Json]:
     """One row per expert, the one who finds most first where that is known."""
     rows = posterior.expert_summary.rows(posterior.items.experts)
     if posterior.detection is not None:
@@ -38,14 +39,18 @@ def expert_rows(posterior: Posterior) -> list[dict[str, Any]]:
     return rows_with_bias(rows, posterior.expert_bias, posterior.items.experts)
 
 
-def catalogue_frame(posterior: Posterior, columns: dict[str, Any]) -> pandas.DataFrame:
+def catalogue_frame(posterior: Posterior, columns: dict[str, Array]) -> pandas.DataFrame:
     """One row per cluster of the point partition, with uncertainty."""
     import pandas
+
+    if not posterior.category_sets:
+        return pandas.DataFrame(columns)
+    from dfcrp.posterior.categories import category_columns
 
     return pandas.DataFrame(columns | category_columns(posterior, columns["cluster"]))
 
 
-def catalogue_columns(posterior: Posterior) -> dict[str, Any]:
+def catalogue_columns(posterior: Posterior) -> dict[str, Array]:
     """The catalogue with clusters named after their first item here."""
     labels, items = posterior.point_partition().labels, posterior.items
     _, order, offsets = members_by_cluster(labels)
@@ -77,7 +82,7 @@ def members_frame(posterior: Posterior) -> pandas.DataFrame:
     import pandas
 
     found, labels = posterior.membership, posterior.point_partition().labels
-    table: dict[str, Any] = {"marking": posterior.items.id}
+    table: Json = {"marking": posterior.items.id}
     if posterior.many is not None:
         table["image"] = posterior.items.image
     table |= {
@@ -93,7 +98,7 @@ def members_frame(posterior: Posterior) -> pandas.DataFrame:
     return pandas.DataFrame(table)
 
 
-def _known(posterior: Posterior, values: NDArray[Any]) -> Any:
+def _known(posterior: Posterior, values: Array) -> Any:
     """Whole numbers as a column, empty where the run did not come to the image."""
     import pandas
 
@@ -106,15 +111,20 @@ def image_frame(posterior: Posterior) -> pandas.DataFrame:
     import pandas
 
     images = posterior.image_set
+    looked = posterior.items.coverage.counts
     rows = [
-        _image_row(posterior, i, f) for i, f in zip(images.done, posterior.findings, strict=True)
+        _image_row(posterior, i, f, looked)
+        for i, f in zip(images.done, posterior.findings, strict=True)
     ]
     return pandas.DataFrame(posterior.prior.image_rows(posterior, rows))
 
 
-def _image_row(posterior: Posterior, image: int, found: Findings) -> dict[str, Any]:
+def _image_row(
+    posterior: Posterior, image: int, found: Findings, looked: NDArray[np.int64]
+) -> Json:
+    """A row; ``looked`` is how many looked at each zone."""
     parts = posterior.image_set.parts
-    row: dict[str, Any] = {
+    row: Json = {
         "image": parts.names[image],
         "n_markings": len(parts.rows[image]),
         "n_experts": len(parts.expert_codes[image]),
@@ -126,8 +136,7 @@ def _image_row(posterior: Posterior, image: int, found: Findings) -> dict[str, A
             continue
         row |= {name: interval.mean, f"{name}_lo": interval.lo, f"{name}_hi": interval.hi}
     if isinstance(posterior.config.summary.min_experts, str):
-        coverage = posterior.items.coverage
-        most = coverage.counts[coverage.zone[parts.rows[image]]].max()
+        most = looked[posterior.items.coverage.zone[parts.rows[image]]].max()
         row["min_experts"] = needed(posterior.config.summary.min_experts, int(most))
     verdict = found.verdict
     return row | {
@@ -142,29 +151,36 @@ def _image_row(posterior: Posterior, image: int, found: Findings) -> dict[str, A
     }
 
 
-def doubles_frame(posterior: Posterior) -> pandas.DataFrame:
+def doubles_columns(posterior: Posterior) -> dict[str, Array]:
     """Markings that may be a second one of an object their expert has marked already.
 
-    They are alone in the point partition, and as close to that object as its own members are.
+    They are alone in the point partition, and as close to that object as its own members are. The
+    rows of markings are those of the posterior's own items.
     """
-    import pandas
-
     labels = posterior.point_partition().labels
     found = posterior.likelihood.doubles(posterior.items, labels, posterior.draws, posterior.config)
-    marking, other = found["marking"].astype(int), found["other"].astype(int)
+    rows = {name: found[name].astype(np.int64) for name in ("marking", "other")}
+    return {**found, **rows, "cluster": posterior.names(found["cluster"])}
+
+
+def doubles_frame(items: Items, found: dict[str, Array]) -> pandas.DataFrame:
+    """A table of them; ``items`` are those that rows are of."""
+    import pandas
+
+    marking, other = found["marking"], found["other"]
     *_, measure = found
     return pandas.DataFrame(
         {
-            "expert": posterior.items.expert[marking],
-            "marking": posterior.items.id[marking],
-            "other": posterior.items.id[other],
-            "cluster": posterior.names(found["cluster"]),
+            "expert": items.expert[marking],
+            "marking": items.id[marking],
+            "other": items.id[other],
+            "cluster": found["cluster"],
             measure: found[measure],
         }
     )
 
 
-def summary(posterior: Posterior) -> dict[str, Any]:
+def summary(posterior: Posterior) -> Json:
     """The content of summary.json."""
     verdict = posterior.convergence
     return {
@@ -204,7 +220,7 @@ def _listed(posterior: Posterior) -> dict[str, int]:
     return counts
 
 
-def to_arviz(posterior: Posterior) -> Any:
+def to_arviz(posterior: Posterior) -> DataTree:
     """α, numbers of clusters, consensus counts and what clusters share, for ArviZ.
 
     What clusters share is read from the draws when it is used.
@@ -213,7 +229,7 @@ def to_arviz(posterior: Posterior) -> Any:
     from dfcrp.posterior.lazy import lazily
 
     counts = posterior.table_counts
-    variables: dict[str, NDArray[Any]] = {"n_clusters": posterior.n_clusters}
+    variables: dict[str, Array] = {"n_clusters": posterior.n_clusters}
     if np.isfinite(posterior.alpha).all():
         variables["alpha"] = posterior.alpha
     columns = posterior.draws.columns
@@ -226,4 +242,5 @@ def to_arviz(posterior: Posterior) -> Any:
         name = f"n_at_least_{threshold}"
         variables[name], dims[name] = counts.counts[:, :, m, :], ["size_class"]
     coords["size_class"] = list(counts.size_classes)
-    return for_arviz({"posterior": variables}, coords=coords, dims=dims)
+    tree: DataTree = for_arviz({"posterior": variables}, coords=coords, dims=dims)
+    return tree

@@ -18,6 +18,7 @@ from dfcrp.draws import Columns
 from dfcrp.errors import SettingsError
 from dfcrp.markup import SectionMaker
 from dfcrp.summaries.fit import Check
+from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.persons import Persons
@@ -68,6 +69,8 @@ class Facts:
     categories: NDArray[np.int64] | None = None
     #: The score that the expert, a detector, gave each item, NaN where there is none.
     scores: NDArray[np.float64] | None = None
+    #: What people decided about the items: ``items.decisions.Decided``, or None.
+    decided: Any = None
 
     @property
     def n(self) -> int:
@@ -84,6 +87,8 @@ class PriorLayout:
     alpha_start: float
     #: Its own parameters, as stored with every draw.
     columns: Columns = field(default_factory=Columns)
+    #: Whether what is not real is in a cluster of its own.
+    unreal_alone: bool = True
 
 
 class Prior:
@@ -103,6 +108,8 @@ class Prior:
     knows_reality: bool = False
     #: Its own parameters and answers in plain words, by their names in the draws.
     words: Mapping[str, str] = {}
+    #: Whether it can take people's word that something is real, or not, or of a category.
+    takes_reality: bool = False
     #: Whether several images are one problem unless the settings say otherwise.
     shares_images: bool = False
     #: The prior of a short run that chains take their first partition from; None: everyone alone.
@@ -139,39 +146,39 @@ class Prior:
         """Answers that only this prior gives; None if there are none."""
         return None
 
-    def of_image(self, found: Any) -> Any:
+    def of_image(self, found: object) -> Any:
         """Of the answers of one image of several, what is kept besides sums; not None."""
         return found
 
-    def begin_sums(self, first: Any, n_experts: int, *, apart: bool) -> Any:
+    def begin_sums(self, first: object, n_experts: int, *, apart: bool) -> Any:
         """Sums over images, none yet; ``add`` takes answers and the codes of their experts.
 
         ``apart`` if each image was drawn by itself.
         """
         return None
 
-    def summarise_images(self, each: Sequence[Any], sums: Any, posterior: Posterior) -> Any:
+    def summarise_images(self, each: Sequence[object], sums: object, posterior: Posterior) -> Any:
         """The same of several images, from what was kept of each, and sums."""
         return None
 
-    def image_rows(self, posterior: Posterior, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def image_rows(self, posterior: Posterior, rows: list[Json]) -> list[Json]:
         """The rows of images.csv, with what this prior adds to them."""
         return rows
 
-    def numbers(self, posterior: Posterior) -> dict[str, Any]:
+    def numbers(self, posterior: Posterior) -> Json:
         """What summary.json says besides; of priors with a concentration, α."""
         from dfcrp.summaries.streaming import summarise
 
         return {"alpha": summarise(posterior.alpha.ravel()).as_dict()}
 
-    def learned_words(self, numbers: Mapping[str, Any], nouns: str) -> list[str]:
+    def learned_words(self, numbers: Mapping[str, object], nouns: str) -> list[str]:
         """What was learned of its own, in sentences.
 
         ``numbers`` are those of summary.json, ``nouns`` is what items are called.
         """
         return []
 
-    def last_words(self, numbers: Mapping[str, Any]) -> list[str]:
+    def last_words(self, numbers: Mapping[str, object]) -> list[str]:
         """What the end of a run says besides, in sentences; ``numbers`` are as above."""
         return []
 

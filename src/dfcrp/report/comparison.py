@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from dfcrp.report.tables import (
     write_json,
     write_page,
 )
+from dfcrp.values import Json
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: The paper's table of methods (tbl:method_summary): what each of them offers.
 PUBLISHED: dict[str, dict[str, bool]] = {
@@ -41,13 +45,13 @@ PUBLISHED: dict[str, dict[str, bool]] = {
 }  # fmt: skip
 
 
-def criteria_rows(comparison: Comparison) -> list[dict[str, Any]]:
+def criteria_rows(comparison: Comparison) -> list[Json]:
     """The paper's table of methods; where the paper says otherwise the cell tells."""
     names = {outcome.title: outcome.name for outcome in comparison.outcomes}
     rows = []
     for row in comparison.features():
         published = PUBLISHED.get(row["criterion"], {})
-        shown: dict[str, Any] = {"criterion": row["criterion"]}
+        shown: Json = {"criterion": row["criterion"]}
         for title, name in names.items():
             held = row[title]
             mark = "✓" if held else "–"
@@ -57,7 +61,7 @@ def criteria_rows(comparison: Comparison) -> list[dict[str, Any]]:
     return rows
 
 
-def split_tables(comparison: Comparison) -> dict[str, list[dict[str, Any]]]:
+def split_tables(comparison: Comparison) -> dict[str, list[Json]]:
     """The wide table in parts that fit a page."""
     rows = comparison.rows()
     wanted = {
@@ -81,7 +85,7 @@ def _columns(comparison: Comparison, score: str) -> list[str]:
     return [f"{score}_{outcome.name}" for outcome in comparison.outcomes]
 
 
-def draw_comparison(comparison: Comparison) -> Any:
+def draw_comparison(comparison: Comparison) -> Figure:
     """Counts by threshold and class on the left, agreement between methods on the right."""
     titles = [plain(outcome.title) for outcome in comparison.outcomes]
     with styled():
@@ -113,8 +117,8 @@ def draw_comparison(comparison: Comparison) -> Any:
 
 
 def write_comparison(
-    comparison: Comparison, out: Path, settings: Mapping[str, Any]
-) -> dict[str, list[dict[str, Any]]]:
+    comparison: Comparison, out: Path, settings: Mapping[str, object]
+) -> dict[str, list[Json]]:
     """Write compare.csv, compare.json, compare.md and the figure; returns the page's tables."""
     prepare_out(out)
     tables = split_tables(comparison)

@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import Chosen, Columns, DrawBlock, every
+from dfcrp.values import Array, Json
 
 #: A block is full when it holds so many bytes before compression, or so many draws.
 BLOCK_BYTES = 32 << 20
@@ -22,10 +23,15 @@ MOST_DRAWS = 4096
 _LIMIT_BYTES = 256 << 20
 _LIMIT_DRAWS = 1 << 16
 _MOST_STATE_ARRAYS, _MOST_AXES = 1000, 8
+#: The dtypes of arrays of a state, as they are written. What a file says is looked up here: NumPy
+#: would parse it.
+STATE_KINDS = frozenset(
+    np.dtype(kind).str for kind in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8")
+)
 
 #: Name, dtype and shape of each array of a state; none if there is no state.
 StateLayout = tuple[tuple[str, str, tuple[int, ...]], ...]
-_NOTHING_SAID: Mapping[str, Any] = {}
+_NOTHING_SAID: Json = {}
 
 
 class IndexEntry(NamedTuple):
@@ -48,7 +54,7 @@ class IndexEntry(NamedTuple):
     columns: Columns
     state: StateLayout = ()
     #: What belongs to the state besides its arrays.
-    about: Mapping[str, Any] = _NOTHING_SAID
+    about: Json = _NOTHING_SAID
 
     @property
     def stop(self) -> int:
@@ -86,7 +92,7 @@ class IndexEntry(NamedTuple):
 def _sensible_state(layout: StateLayout) -> bool:
     return len(layout) <= _MOST_STATE_ARRAYS and all(
         name.isidentifier()
-        and np.dtype(kind).kind in "biuf"
+        and kind in STATE_KINDS
         and 1 <= len(shape) <= _MOST_AXES
         and all(type(length) is int and 0 <= length < 2**40 for length in shape)
         for name, kind, shape in layout
@@ -136,7 +142,7 @@ class KeptBlock(Protocol):
         """Labels of all items, (draw, item)."""
         ...
 
-    def read(self, name: str) -> NDArray[Any]:
+    def read(self, name: str) -> Array:
         """``alpha`` or ``n_clusters`` of each draw, or ``cluster_labels`` of each row."""
         ...
 
@@ -152,7 +158,7 @@ class KeptBlock(Protocol):
         """One marking's labels."""
         ...
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """The arrays of the state."""
         ...
 
@@ -163,7 +169,7 @@ class MemoryBlock:
 
     entry: IndexEntry
     draws: DrawBlock
-    arrays_of_state: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    arrays_of_state: Mapping[str, Array] = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
@@ -174,11 +180,11 @@ class MemoryBlock:
         """Labels of all items, (draw, item)."""
         return self.draws.labels
 
-    def read(self, name: str) -> NDArray[Any]:
+    def read(self, name: str) -> Array:
         """``alpha`` or ``n_clusters`` of each draw, or ``cluster_labels`` of each row."""
         if name == "n_clusters":
             return np.diff(self.draws.offsets).astype(np.int32)
-        found: NDArray[Any] = getattr(self.draws, name)
+        found: Array = getattr(self.draws, name)
         return found
 
     def parameters(self, rows: slice) -> NDArray[np.float32]:
@@ -193,7 +199,7 @@ class MemoryBlock:
         """One marking's labels."""
         return self.draws.labels[:, marking]
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """The arrays of the state."""
         return dict(self.arrays_of_state)
 
@@ -294,7 +300,7 @@ def draws_of(block: KeptBlock) -> DrawBlock:
     )
 
 
-def layout_of(arrays: Mapping[str, NDArray[Any]]) -> StateLayout:
+def layout_of(arrays: Mapping[str, Array]) -> StateLayout:
     """What the index says of the arrays of a state."""
     return tuple((name, array.dtype.str, array.shape) for name, array in arrays.items())
 

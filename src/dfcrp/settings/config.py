@@ -19,6 +19,7 @@ from dfcrp.likelihoods.registry import is_own, likelihood_named
 from dfcrp.priors import registry as priors
 from dfcrp.settings import consensus
 from dfcrp.settings.values import IMAGE_Y, IMAGES, SAMPLERS, build, coerced, unknown
+from dfcrp.values import Json
 
 #: Settings of the run that change no draw, only how many there are, or who waits for them.
 LENGTH_SETTINGS = ("scans", "burn_in", "max_scans", "max_minutes", "workers", "checkpoint_seconds")
@@ -211,7 +212,7 @@ class Config:
             object.__setattr__(self, "prior", priors.prior_named(self.run.prior).Settings())
 
 
-def load_config(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
+def load_config(path: str | os.PathLike[str]) -> dict[str, Json]:
     """Read a TOML settings file into its tables; ``make_config`` checks the names."""
     try:
         with open(path, "rb") as stream:
@@ -224,7 +225,7 @@ def load_config(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
     return parse_config(text, str(path))
 
 
-def parse_config(text: bytes, where: str) -> dict[str, dict[str, Any]]:
+def parse_config(text: bytes, where: str) -> dict[str, Json]:
     """The tables of a TOML text; ``where`` is what a message calls it."""
     try:
         return tomllib.loads(text.decode())
@@ -235,14 +236,14 @@ def parse_config(text: bytes, where: str) -> dict[str, dict[str, Any]]:
 
 
 def make_config(
-    tables: Mapping[str, Any] | None = None,
-    overrides: Mapping[str, Mapping[str, Any]] | None = None,
+    tables: Mapping[str, object] | None = None,
+    overrides: Mapping[str, Mapping[str, object]] | None = None,
 ) -> Config:
     """Combine preset, file and overrides, the later winning; an unknown name is an error.
 
     ``tables`` is what a TOML file holds: {"run": {...}, "likelihood": {...}, ...}.
     """
-    sections: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
+    sections: dict[str, Json] = {name: {} for name in SECTIONS}
     for layer in (tables or {}, overrides or {}):
         for name, values in layer.items():
             if name not in sections:
@@ -291,7 +292,7 @@ class Requested:
                 return values[name]
         return None
 
-    def unless_a_keyword_says(self, **run: Any) -> Requested:
+    def unless_a_keyword_says(self, **run: object) -> Requested:
         """The same with settings of the run that only keywords win over."""
         return replace(
             self, keywords={**self.keywords, "run": {**run, **self.keywords.get("run", {})}}
@@ -323,7 +324,7 @@ class Requested:
 
         It follows from how many experts ``looked`` at each image.
         """
-        usual: dict[str, Any] = {
+        usual: Json = {
             "min_experts": consensus.usual(looked),
             "thresholds": consensus.usual_thresholds(max(looked)),
         }
@@ -331,7 +332,7 @@ class Requested:
         return replace(config, summary=replace(config.summary, **open_))
 
 
-def read_settings(config: AnyConfig, keywords: Mapping[str, Any]) -> Requested:
+def read_settings(config: AnyConfig, keywords: Mapping[str, object]) -> Requested:
     """Read a config of any form, once, and sort keywords by their section."""
     if isinstance(config, Config):
         if "preset" in keywords:
@@ -342,15 +343,17 @@ def read_settings(config: AnyConfig, keywords: Mapping[str, Any]) -> Requested:
     return Requested(load_config(config), _by_section(keywords), str(config))
 
 
-def resolve(config: AnyConfig, keywords: Mapping[str, Any], looked: Collection[int] = ()) -> Config:
+def resolve(
+    config: AnyConfig, keywords: Mapping[str, object], looked: Collection[int] = ()
+) -> Config:
     """All settings, from a config of any form and keywords; unknown names are errors."""
     asked = read_settings(config, keywords)
     found = asked.resolve()
     return asked.for_looks(found, looked) if looked else found
 
 
-def _by_section(keywords: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+def _by_section(keywords: Mapping[str, object]) -> dict[str, Json]:
+    found: dict[str, Json] = {}
     for name, value in keywords.items():
         if value is None and name in FROM_ITEMS:
             continue
@@ -361,7 +364,7 @@ def _by_section(keywords: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def made_from_file(
-    tables: Mapping[str, Any], overrides: Mapping[str, Mapping[str, Any]] | None, where: str
+    tables: Mapping[str, object], overrides: Mapping[str, Mapping[str, object]] | None, where: str
 ) -> Config:
     """The same as ``make_config``; a message on what the file says names the file."""
     _refuse_code_of_file(tables, overrides or {}, where)
@@ -381,7 +384,7 @@ def made_from_file(
 
 
 def _refuse_code_of_file(
-    tables: Mapping[str, Any], overrides: Mapping[str, Mapping[str, Any]], where: str
+    tables: Mapping[str, object], overrides: Mapping[str, Mapping[str, object]], where: str
 ) -> None:
     """Code that a file names is not run: a likelihood of one's own must be among the overrides."""
     run = tables.get("run")
@@ -394,7 +397,7 @@ def _refuse_code_of_file(
         )
 
 
-def as_tables(config: Config) -> dict[str, dict[str, Any]]:
+def as_tables(config: Config) -> dict[str, Json]:
     """All settings as a settings file holds them; those that are None (not set) are left out."""
     tables = {
         section: {name: value for name, value in values.items() if value is not None}
@@ -410,7 +413,7 @@ def with_run(config: Config, **changes: Any) -> Config:
     return replace(config, run=replace(config.run, **changes))
 
 
-def settings_of_draws(config: Config) -> dict[str, Any]:
+def settings_of_draws(config: Config) -> Json:
     """The settings on which a chain's draws depend, by their full names."""
     settings = {
         f"{section}.{name}": value
@@ -422,7 +425,7 @@ def settings_of_draws(config: Config) -> dict[str, Any]:
     return settings
 
 
-def lengths_asked(config: Config) -> dict[str, Any]:
+def lengths_asked(config: Config) -> Json:
     """How long the run was to be, by the full names of the settings."""
     return {f"run.{name}": getattr(config.run, name) for name in LENGTH_SETTINGS}
 

@@ -18,6 +18,7 @@ from dfcrp.settings.config import (
     RunSettings,
     SummarySettings,
 )
+from dfcrp.values import Json
 
 
 class FitSettings(TypedDict, total=False):
@@ -59,7 +60,7 @@ def default_of(keyword: str) -> Any:
     if keyword in FROM_ITEMS:
         return None
     section, key = ELSEWHERE.get(keyword, ("run", keyword))
-    homes: dict[str, Any] = {
+    homes: Json = {
         "run": RunSettings,
         "likelihood": likelihood_named(RunSettings.likelihood).Settings,
         "summary": SummarySettings,
@@ -86,7 +87,7 @@ def expanded(function: F) -> F:
     return function
 
 
-def refuse_unknown(keywords: Mapping[str, Any], function: Callable[..., Any]) -> None:
+def refuse_unknown(keywords: Mapping[str, object], function: Callable[..., object]) -> None:
     """Name the nearest keyword of a function beside one that it does not have."""
     known = inspect.signature(function).parameters
     for name in keywords:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,17 +23,12 @@ from dfcrp.likelihoods.base import (
     Sight,
 )
 from dfcrp.likelihoods.circle import kernel, sphere
-from dfcrp.likelihoods.circle.columns import (
-    AXES,
-    GROWTHS,
-    LAW,
-    LAW_WORDS,
-    OF_DIAMETERS,
-    REST,
-    circle_columns,
-    spreads,
-)
 from dfcrp.likelihoods.circle.hyper import (
+    AS_IN_THE_PAPER,
+    FIXED_LAW,
+    PRESETS,
+    CircleSettings,
+    H,
     are_sized,
     circle_hyper,
     length_unit,
@@ -44,12 +39,17 @@ from dfcrp.likelihoods.circle.hyper import (
     with_experts,
 )
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
-from dfcrp.likelihoods.circle.scatter import circle_offsets, circle_scatter
-from dfcrp.likelihoods.circle.settings import (
-    AS_IN_THE_PAPER,
-    FIXED_LAW,
-    PRESETS,
-    CircleSettings,
+from dfcrp.likelihoods.circle.scatter import (
+    AXES,
+    GROWTHS,
+    LAW,
+    LAW_WORDS,
+    OF_DIAMETERS,
+    REST,
+    circle_columns,
+    circle_offsets,
+    circle_scatter,
+    spreads,
 )
 from dfcrp.likelihoods.differences import (
     BIAS_WORDS,
@@ -68,9 +68,11 @@ from dfcrp.likelihoods.tails import with_tails
 from dfcrp.markup import Section, SectionMaker, significant
 from dfcrp.neighbours.neighbourhood import Neighbourhood
 from dfcrp.summaries.tails import Scatter
+from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
+    from dfcrp.likelihoods.differences import ExpertBias
     from dfcrp.posterior.posterior import Posterior
     from dfcrp.report.contents import Contents
     from dfcrp.settings.config import Config
@@ -114,7 +116,7 @@ class _Circles(Likelihood):
     presets = PRESETS
     as_in_the_paper = AS_IN_THE_PAPER
 
-    def standard(self, columns: dict[str, Any], place: Place) -> dict[str, Any]:
+    def standard(self, columns: dict[str, Array], place: Place) -> dict[str, Array]:
         """A radius becomes a diameter."""
         if "radius" not in columns:
             return columns
@@ -123,13 +125,13 @@ class _Circles(Likelihood):
             for name, values in columns.items()
         }
 
-    def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def complete(self, values: Mapping[str, object]) -> Json:
         """Giving a setting of the fixed law asks for it, and that is the paper's model."""
         fixed = any(name in values for name in FIXED_LAW)
         known = {"tolerances": "fixed", **values} if fixed else dict(values)
         return {**AS_IN_THE_PAPER, **known} if known.get("tolerances") == "fixed" else known
 
-    def decide(self, items: Items, settings: Any, independent: bool) -> Any:
+    def decide(self, items: Items, settings: CircleSettings, independent: bool) -> CircleSettings:
         """Whether markings may be careless and experts differ, unless that is said."""
         return decide(settings, items.families, items.image_codes if independent else None)
 
@@ -195,20 +197,20 @@ class _Circles(Likelihood):
             return GROWTHS | {"scale_d"}
         return GROWTHS if np.ptp(log_diameter) < NARROW else frozenset()
 
-    def learned(self, samples: Mapping[str, Floats], items: Items) -> dict[str, Any] | None:
+    def learned(self, samples: Mapping[str, Floats], items: Items) -> Json | None:
         """Without diameters, if they are all the same."""
         if not are_sized(np.log(items.diameter)):
             kept = {name: values for name, values in samples.items() if name not in OF_DIAMETERS}
             return super().learned(kept, items)
         return super().learned(samples, items)
 
-    def learned_about(self, items: Items) -> dict[str, Any]:
+    def learned_about(self, items: Items) -> Json:
         """Positions are at the median diameter; the unit of both, where a file names one."""
         unit = "km" if items.site.on_sphere else items.site.units
         known = {} if unit == "px" else {"unit": unit}
         return {"median_diameter": float(np.median(items.diameter)), **known}
 
-    def learned_words(self, found: Mapping[str, Any]) -> list[str]:
+    def learned_words(self, found: Json) -> list[str]:
         """Around an object of the median diameter."""
         unit = f" {found['unit']}" if "unit" in found else ""
         diameters = "; their diameters are all the same, and say nothing (1 sd)"
@@ -254,7 +256,7 @@ class _Circles(Likelihood):
         """What was learned of the scatter of markings."""
         return (_learned_section,)
 
-    def expert_bias(self, draws: Draws, items: Items) -> Any:
+    def expert_bias(self, draws: Draws, items: Items) -> ExpertBias | None:
         """Offsets, size factors and noise factors, if they were learned.
 
         On a sphere offsets are along the ground, to the east and north, in km.
@@ -264,7 +266,7 @@ class _Circles(Likelihood):
             return None
         if not site.on_sphere:
             return expert_bias(draws, AXES, self.noun)
-        learned = LAW[0] in draws.columns.names
+        learned = LAW[0] in draws.columns.slices
         unit = length_unit(CircleSettings(tolerances="learned" if learned else "fixed"), site)
         radius = site.sphere_radius_km
         return expert_bias(draws, AXES, self.noun, unit=unit, radius_km=radius)
@@ -300,7 +302,7 @@ class _Circles(Likelihood):
         """Of position and diameter, as the mean expert would have drawn the marking."""
         return circle_offsets(posterior, row)
 
-    def outlines(self, columns: Mapping[str, NDArray[Any]]) -> Outlines:
+    def outlines(self, columns: Mapping[str, Array]) -> Outlines:
         """Circles."""
         x, y, d = (np.asarray(columns[name], np.float64) for name in ("x", "y", "diameter"))
         return Outlines(x, y, d, d, np.zeros_like(x), "ellipse")
@@ -343,13 +345,13 @@ def lay_out_circles(
 
 
 def _with_differences(
-    hyper: Any,
+    hyper: H,
     columns: Columns,
-    settings: Any,
+    settings: CircleSettings,
     codes: Codes,
     names: Sequence[str],
     neighbourhood: Neighbourhood,
-) -> tuple[Any, Columns]:
+) -> tuple[H, Columns]:
     """Where careless markings and experts who differ are learned: what these take besides."""
     if settings.tails == "learned":
         hyper, columns = with_tails(hyper, len(codes)), columns.joined(TAIL_COLUMNS)
@@ -432,7 +434,7 @@ def far_from_origin(features: NDArray[np.float64]) -> bool:
     return farthest * SINGLE > SMALL_ERROR * float(np.exp(np.median(features[:, 2])))
 
 
-def _refuse_beyond_reason(items: Any) -> None:
+def _refuse_beyond_reason(items: Items) -> None:
     """Refuse coordinates too large for their diameters, and diameters of all magnitudes."""
     smallest, largest = float(items.diameter.min()), float(items.diameter.max())
     if largest > WIDEST_RANGE * smallest:

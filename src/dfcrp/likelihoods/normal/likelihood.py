@@ -42,6 +42,8 @@ from dfcrp.likelihoods.differences import (
 from dfcrp.likelihoods.integrated import Newcomers
 from dfcrp.likelihoods.normal import covariance, kernel
 from dfcrp.likelihoods.normal.hyper import (
+    AS_IN_THE_PAPER,
+    NormalSettings,
     covariance_hyper,
     find_pilot,
     normal_hyper,
@@ -49,7 +51,6 @@ from dfcrp.likelihoods.normal.hyper import (
 )
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
 from dfcrp.likelihoods.normal.scatter import normal_offsets, normal_scatter
-from dfcrp.likelihoods.normal.settings import AS_IN_THE_PAPER, NormalSettings
 from dfcrp.likelihoods.normal.shapes import (
     SHAPES,
     Shape,
@@ -63,9 +64,11 @@ from dfcrp.likelihoods.tails import with_tails
 from dfcrp.markup import Section, SectionMaker, plural
 from dfcrp.neighbours.neighbourhood import refuse_copies
 from dfcrp.summaries.tails import Scatter
+from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
+    from dfcrp.likelihoods.differences import ExpertBias
     from dfcrp.posterior.posterior import Posterior
     from dfcrp.report.contents import Contents
     from dfcrp.settings.config import Config
@@ -134,7 +137,7 @@ class NormalLikelihood(Likelihood):
             rounds=NEWCOMER_ROUNDS if asked.hyper.tails.on else 0,
         )
 
-    def decide(self, items: Items, settings: Any, independent: bool) -> Any:
+    def decide(self, items: Items, settings: NormalSettings, independent: bool) -> NormalSettings:
         """Whether items may be careless and experts differ, unless that is said."""
         return decide(settings, items.families, items.image_codes if independent else None)
 
@@ -222,11 +225,7 @@ class NormalLikelihood(Likelihood):
         """
         power = 1.0 if self.name == "normal" else 0.5
         found = {}
-        laws = {
-            at: name
-            for at, name in enumerate(draws.columns.names)
-            if name.startswith(("scale_", "growth_"))
-        }
+        laws = draws.columns.named("scale_", "growth_")
         shared = np.moveaxis(draws.shared(list(laws)), 2, 0)
         for name, values in zip(laws.values(), shared, strict=True):
             if name.startswith("scale_"):
@@ -259,7 +258,7 @@ class NormalLikelihood(Likelihood):
             if max(shape.size[a:b]) >= 0 and np.ptp(features[:, max(shape.size[a:b])]) < NARROW
         )
 
-    def learned_words(self, found: Mapping[str, Any]) -> list[str]:
+    def learned_words(self, found: Json) -> list[str]:
         """By column."""
         return _learned_words(found, self.noun)
 
@@ -271,7 +270,7 @@ class NormalLikelihood(Likelihood):
         """What was learned of the scatter."""
         return (_learned_section,)
 
-    def expert_bias(self, draws: Draws, items: Items) -> Any:
+    def expert_bias(self, draws: Draws, items: Items) -> ExpertBias | None:
         """Offsets of the features and noise factors, if they were learned."""
         names = self.shape(items).features
         found = expert_bias(draws, draws.columns.coords.get("axis", names), self.noun)
@@ -327,7 +326,7 @@ class _Boxes(NormalLikelihood):
 
     alternatives = (CORNERS, CORNER_AND_SIDES, TURNED_BOX)
 
-    def standard(self, columns: dict[str, Any], place: Place) -> dict[str, Any]:
+    def standard(self, columns: dict[str, Array], place: Place) -> dict[str, Array]:
         """Corners become centre and sides; an angle must be a multiple of 90°."""
         if "angle" in columns:
             return _upright(columns, place)
@@ -352,7 +351,7 @@ class _Boxes(NormalLikelihood):
         centre = {"x": left + width / 2.0, "y": top + height / 2.0}
         return {**centre, "width": width, "height": height, **rest}
 
-    def outlines(self, columns: Mapping[str, NDArray[Any]]) -> Outlines:
+    def outlines(self, columns: Mapping[str, Array]) -> Outlines:
         """Upright boxes."""
         parts = (np.asarray(columns[n], np.float64) for n in ("x", "y", "width", "height"))
         x, y, width, height = parts
@@ -364,7 +363,7 @@ class _Ellipses(NormalLikelihood):
 
     alternatives = (TURNED_BOX,)
 
-    def standard(self, columns: dict[str, Any], place: Place) -> dict[str, Any]:
+    def standard(self, columns: dict[str, Array], place: Place) -> dict[str, Array]:
         """A turned box stands for the ellipse in it; its angle is that of the width."""
         if "width" not in columns:
             return columns
@@ -387,14 +386,14 @@ class _Ellipses(NormalLikelihood):
             **rest,
         }
 
-    def outlines(self, columns: Mapping[str, NDArray[Any]]) -> Outlines:
+    def outlines(self, columns: Mapping[str, Array]) -> Outlines:
         """Turned ellipses."""
         names = ("x", "y", "major", "minor", "angle")
         x, y, major, minor, angle = (np.asarray(columns[n], np.float64) for n in names)
         return Outlines(x, y, major, minor, angle, "ellipse")
 
 
-def _upright(columns: dict[str, Any], place: Place) -> dict[str, Any]:
+def _upright(columns: dict[str, Array], place: Place) -> dict[str, Array]:
     """Boxes whose sides are along x and y although they have an angle."""
     rest = {name: values for name, values in columns.items() if name != "angle"}
     angle, width, height = (columns[name] for name in ("angle", "width", "height"))
@@ -456,7 +455,7 @@ DIAGONAL = NormalLikelihood("diagonal")
 NORMAL = NormalLikelihood("normal")
 
 
-def _learned_words(found: Mapping[str, Any], noun: str) -> list[str]:
+def _learned_words(found: Json, noun: str) -> list[str]:
     """How far items of one object scatter, in a sentence."""
     parts = []
     for name, row in found.items():

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +18,17 @@ from dfcrp.likelihoods.integrated import Newcomers, weigh_beside
 from dfcrp.likelihoods.record import kernel, report
 from dfcrp.likelihoods.record.candidates import unique_pairs
 from dfcrp.likelihoods.record.fields import KINDS, Fields, encode_fields
-from dfcrp.likelihoods.record.hyper import excess_of_pairs, log_bayes_factors
+from dfcrp.likelihoods.record.hyper import RecordSettings, excess_of_pairs, log_bayes_factors
 from dfcrp.likelihoods.record.prepare import Prepared, new_records, prepare
 from dfcrp.likelihoods.record.report import dependent_fields
-from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.markup import SectionMaker
 from dfcrp.neighbours.neighbourhood import Neighbourhood, components_of
 from dfcrp.summaries.fit import Check
+from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
+    from dfcrp.likelihoods.record.kernel import RecordHyper
     from dfcrp.posterior.posterior import Posterior
     from dfcrp.settings.config import Config
 
@@ -53,7 +54,7 @@ class _Records(Likelihood):
     Settings = RecordSettings
     text = True
 
-    def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def complete(self, values: Mapping[str, object]) -> Json:
         """Text cannot be offset or scaled."""
         kept = dict(values)
         if kept.pop("expert_bias", "none") not in ("auto", "none"):
@@ -166,7 +167,7 @@ class _Records(Likelihood):
             if what in faults
         }
 
-    def learned_words(self, found: Mapping[str, Any]) -> list[str]:
+    def learned_words(self, found: Json) -> list[str]:
         """The worst fields."""
         return report.learned_words(found)
 
@@ -193,10 +194,10 @@ class _Records(Likelihood):
 
     def doubles(
         self, items: Items, labels: NDArray[np.int32], draws: Draws, config: Config
-    ) -> dict[str, NDArray[Any]]:
+    ) -> dict[str, Array]:
         """Pairs of records on one list that are more likely of one object than of two.
 
-        At the learned rates of faults, and with the share of matches among the pairs of different
+        At the learned error rates, and with the share of matches among the pairs of different
         lists as the odds before any field is seen: of many records with few fields some agree by
         chance. The column ``log_bayes_factor`` says how much more likely the fields make it.
         """
@@ -231,7 +232,7 @@ class _Records(Likelihood):
     def compare(
         self, posterior: Posterior, row: int, members: NDArray[np.int64]
     ) -> tuple[Evidence, ...]:
-        """What each field adds to the log odds, at the learned rates of faults.
+        """What each field adds to the log odds, at the learned error rates.
 
         That is the change of the field's log R as the record joins the members.
         """
@@ -263,12 +264,12 @@ class _Records(Likelihood):
             asked = replace(asked, sources=np.full(len(asked.sources), -1))
         return new_records(found, asked)
 
-    def _learned_law(self, draws: Draws, hyper: Any) -> NDArray[np.float64]:
+    def _learned_law(self, draws: Draws, hyper: RecordHyper) -> NDArray[np.float64]:
         """The mean of what was learned of the law."""
         laws = len(hyper.law)
         return np.asarray(draws.shared(slice(laws)).reshape(-1, laws).mean(axis=0))
 
-    def outlines(self, columns: Mapping[str, NDArray[Any]]) -> None:
+    def outlines(self, columns: Mapping[str, Array]) -> None:
         """Records have no place."""
 
 
@@ -307,18 +308,18 @@ def _doubts(found: Prepared, items: Items) -> list[str]:
     return report.doubts(found.candidates, found.guess, len(items), alike)
 
 
-def without_relations(hyper: Any) -> Any:
+def without_relations(hyper: RecordHyper) -> RecordHyper:
     """The same with no pair of records that is alike for other reasons."""
     return hyper._replace(alike_start=np.zeros_like(hyper.alike_start), alike=np.empty(0, np.int32))
 
 
-def _mean_excess(hyper: Any, members: NDArray[np.int64]) -> float:
+def _mean_excess(hyper: RecordHyper, members: NDArray[np.int64]) -> float:
     """(2 / n) Σ D of n records."""
     pairs = np.array(list(combinations(members.tolist(), 2)), np.int64).reshape(-1, 2)
     return 2.0 * float(excess_of_pairs(hyper, pairs).sum()) / len(members)
 
 
-def _added(hyper: Any, field: int, row: int, members: NDArray[np.int64]) -> float:
+def _added(hyper: RecordHyper, field: int, row: int, members: NDArray[np.int64]) -> float:
     """The change of one field's log R as a record joins the members: others count as missing."""
     rows = np.append(members, row)
     values = np.full_like(hyper.values, -1)

@@ -8,10 +8,10 @@ of somebody who married and moved) break that; links then come out too sure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from dfcrp.likelihoods.record.fields import Aside, Fields
 from dfcrp.likelihoods.record.pilot import LEAST_SHARE, Guess
 from dfcrp.markup import Column, Section, estimate_of, join, listed, paragraph, table
 from dfcrp.summaries.fit import BEYOND_CHANCE, GOOD, Check, level_of
+from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
@@ -181,17 +182,16 @@ def doubts(candidates: Candidates, guess: Guess, n: int, alike: int) -> list[str
     doubt = max(guess.doubt, guess.by_chance)
     if doubt > MUCH_DOUBT and doubt * guess.matches >= 1.0:
         found.append(
-            f"the fields tell records apart poorly: of about {guess.matches:,.0f} links that are "
-            f"expected, about {100.0 * doubt:.0f} % would be wrong or missed (by how "
-            "similar the records of one list are, about "
-            f"{guess.by_chance * guess.matches:,.0f} pairs of different objects look like one and "
-            "have no better partner); read p_member before any link is used; learned error rates "
-            "are approximate"
+            f"expect about {100.0 * doubt:.0f} % linkage errors: of about {guess.matches:,.0f} "
+            "links that are expected, that share would be wrong or missed (by how similar the "
+            f"records of one list are, about {guess.by_chance * guess.matches:,.0f} pairs of "
+            "different objects look like one and have no better partner); read p_member before any "
+            "link is used; learned error rates are approximate"
         )
     return found
 
 
-def learned_words(found: Mapping[str, Any]) -> list[str]:
+def learned_words(found: Json) -> list[str]:
     """The most frequent faults."""
     rates = {
         name: rate

@@ -34,6 +34,7 @@ class CategoryTables(NamedTuple):
     """What markings say, what follows from the parameters, and counts; C categories, or none."""
 
     said: I4  # (n,) int32: by item in input order, NONE where it says nothing; (0,) without
+    decided: I4  # (n,) int32: what people say of its object, NONE where nothing; or (0,)
     log_said: F8x3  # (P, C', C): log θ_p[c, c']
     likely: F8x3  # (P, C', C): the same, not its logarithm
     most: F8x2  # (P, C'): its largest logarithm
@@ -46,11 +47,17 @@ class CategoryTables(NamedTuple):
     tables: F8x2  # (C, C'): of the restaurants of all persons
 
 
-def category_room(said: NDArray[np.int32], categories: int, persons: int) -> CategoryTables:
+def category_room(
+    said: NDArray[np.int32],
+    categories: int,
+    persons: int,
+    decided: NDArray[Any] | None = None,
+) -> CategoryTables:
     """Tables and counts for so many categories and persons."""
     c = categories
     return CategoryTables(
         said=said,
+        decided=np.empty(0, np.int32) if decided is None else decided.astype(np.int32),
         log_said=np.zeros((persons, c, c)),
         likely=np.zeros((persons, c, c)),
         most=np.zeros((persons, c)),
@@ -64,18 +71,6 @@ def category_room(said: NDArray[np.int32], categories: int, persons: int) -> Cat
     )
 
 
-def category_shapes(categories: int, persons: int) -> dict[str, tuple[int, ...]]:
-    """The parameters, with their shapes; all empty without categories."""
-    c, one = categories, min(categories, 1)
-    return {
-        "category_share": (c,),
-        "false_category": (c,),
-        "confusion": (c, c, persons),
-        "usual_confusion": (c, c),
-        "confusion_strength": (one,),
-    }
-
-
 def usual_matrix(categories: int, accuracy: float) -> NDArray[np.float64]:
     """The right category with this probability, each other one alike."""
     other = (1.0 - accuracy) / max(categories - 1, 1)
@@ -83,16 +78,19 @@ def usual_matrix(categories: int, accuracy: float) -> NDArray[np.float64]:
 
 
 def category_start(
-    said: NDArray[np.int32], categories: int, persons: int, beliefs: Any
-) -> list[NDArray[np.float64]]:
+    said: NDArray[np.int32], categories: int, beliefs: Any
+) -> dict[str, NDArray[np.float64] | float]:
     """Where chains begin: shares as said, and the matrix that is expected."""
-    if not categories:
-        return []
     counts = np.bincount(said[said != NONE], minlength=categories) + beliefs.category_weight
-    share = counts / counts.sum()
+    share = counts / counts.sum() if categories else np.empty(0)
     usual = usual_matrix(categories, beliefs.accuracy)
-    strength = np.array([beliefs.confusion_strength])
-    return [share, share, np.repeat(usual.ravel(), persons), usual.ravel(), strength]
+    return {
+        "category_share": share,
+        "false_category": share,
+        "confusion": usual[:, :, np.newaxis],
+        "usual_confusion": usual,
+        "confusion_strength": beliefs.confusion_strength,
+    }
 
 
 @inline_kernel
@@ -107,12 +105,32 @@ def said_by(prior, data, i):
     return prior.categories.said[data.original[i]]
 
 
+@inline_kernel
+def decided_of(prior, data, i):
+    """What people decided that marking i's object is, or NONE."""
+    decided = prior.categories.decided
+    return decided[data.original[i]] if decided.shape[0] > 0 else NONE
+
+
+@inline_kernel
+def log_alone_of(prior, data, i):
+    """log Σ_c ρ_c θ_p[c, c_i] of marking i by itself, over the categories it may be of."""
+    said, c, p = said_by(prior, data, i), decided_of(prior, data, i), prior.person[data.family[i]]
+    if c == NONE:
+        return prior.categories.alone[p, said] if said != NONE else 0.0
+    value = prior.categories.share[c]
+    return value + prior.categories.log_said[p, said, c] if said != NONE else value
+
+
 @lean_kernel
 def log_of_category(prior, data, state, k, c):
-    """log of ρ_c Π θ_p(i)[c, c_i] over the members of cluster k."""
+    """log of ρ_c Π θ_p(i)[c, c_i] over the members of cluster k; −∞ if it was decided otherwise."""
     log_said = prior.categories.log_said
     value, j = prior.categories.share[c], state.head[k]
     while j != NONE:
+        decided = decided_of(prior, data, j)
+        if decided != NONE and decided != c:
+            return -math.inf
         said = said_by(prior, data, j)
         if said != NONE:
             value += log_said[prior.person[data.family[j]], said, c]
@@ -129,7 +147,7 @@ def log_together(prior, data, state, k):
         if value > largest:
             total = total * math.exp(largest - value) + 1.0
             largest = value
-        else:
+        elif value > -math.inf:
             total += math.exp(value - largest)
     return largest + math.log(total)
 
@@ -137,7 +155,9 @@ def log_together(prior, data, state, k):
 @lean_kernel
 def log_category_gain(prior, data, state, i, k):
     """log of R(S + i) / R(S)."""
-    said = said_by(prior, data, i)
+    said, decided = said_by(prior, data, i), decided_of(prior, data, i)
+    if decided != NONE:
+        return log_decided_gain(prior, data, state, i, k, said, decided)
     if said == NONE:
         return 0.0
     likely = prior.categories.likely[prior.person[data.family[i]], said]
@@ -148,11 +168,20 @@ def log_category_gain(prior, data, state, i, k):
             shrink = math.exp(largest - value)
             total, after = total * shrink + 1.0, after * shrink + likely[c]
             largest = value
-        else:
+        elif value > -math.inf:
             weight = math.exp(value - largest)
             total += weight
             after += weight * likely[c]
     return math.log(after / total)
+
+
+@lean_kernel
+def log_decided_gain(prior, data, state, i, k, said, c):
+    """log of R(S + i) / R(S) where it was decided that i's object is of category c."""
+    value = log_of_category(prior, data, state, k, c) - log_together(prior, data, state, k)
+    if said != NONE:
+        value += prior.categories.log_said[prior.person[data.family[i]], said, c]
+    return value
 
 
 @lean_kernel
@@ -161,6 +190,7 @@ def draw_category(rng, prior, data, state, k):
     j, silent = state.head[k], True
     while j != NONE:
         silent = silent and said_by(prior, data, j) == NONE
+        silent = silent and decided_of(prior, data, j) == NONE
         j = state.after[j]
     if silent:
         return NONE

@@ -12,6 +12,7 @@ from dfcrp.compiled.jit import inline_kernel
 from dfcrp.compiled.state import NONE
 from dfcrp.priors.detection.categories import (
     has_categories,
+    log_alone_of,
     log_category_gain,
     log_together,
     said_by,
@@ -46,9 +47,7 @@ def log_marks_alone(prior, data, i):
     """log R({i})."""
     value = 0.0
     if has_categories(prior):
-        said = said_by(prior, data, i)
-        if said != NONE:
-            value += prior.categories.alone[prior.person[data.family[i]], said]
+        value += log_alone_of(prior, data, i)
     if has_scores(prior):
         value += log_score(prior, data, i)
     return value

@@ -14,7 +14,7 @@ from dfcrp.summaries.fit import Check
 
 WORDS = {
     "n_objects": "real objects seen",
-    "n_missed": "real objects missed by all",
+    "n_missed": "real objects missed by everyone",
     "n_false_marks": "false marks",
 }
 
@@ -26,6 +26,7 @@ class _Detection(Prior):
     Settings = DetectionSettings
     has_alpha = False
     knows_reality = True
+    takes_reality = True
     words = WORDS
     shares_images = True
     start = "constrained"
@@ -42,7 +43,8 @@ class _Detection(Prior):
         columns = parameter_columns(
             prior, facts.experts, facts.persons.names, facts.image_names, facts.category_names
         )
-        return PriorLayout(prior, math.nan, columns)
+        decoys = len(prior.parameters.class_weight) > prior.real
+        return PriorLayout(prior, math.nan, columns, unreal_alone=not decoys)
 
     def laid_out(self, posterior: Any) -> Any:
         """The prior as the run had it, with its parameters in every draw."""

@@ -6,7 +6,6 @@ import base64
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from dfcrp.craterstats import METHODS, Isochrons
 from dfcrp.errors import RunFolderError
@@ -17,6 +16,7 @@ from dfcrp.posterior.sizes import ModelAges
 from dfcrp.report.contents import Contents
 from dfcrp.report.pictures import FOLDER, Picture
 from dfcrp.settings.consensus import or_more
+from dfcrp.values import Json
 
 FILE, FIGURE = "ages.json", "ages"
 #: Bytes that are read of either.
@@ -26,21 +26,21 @@ _WIDTH = 830
 
 
 def write_ages(
-    folder: Path, posterior: Posterior, found: ModelAges, isochrons: Mapping[str, Any] | None
+    folder: Path, posterior: Posterior, found: ModelAges, isochrons: Mapping[str, object] | None
 ) -> None:
     """Keep what the report shows, with what it was made of."""
     content = {"made_of": made_of(posterior), **found.to_json(), "isochrons": isochrons}
     write_text(folder, FILE, json.dumps(content) + "\n")
 
 
-def read_ages(folder: Path, posterior: Posterior) -> dict[str, Any]:
+def read_ages(folder: Path, posterior: Posterior) -> Json:
     """What was kept; empty if there is nothing, or if it is of other draws than these.
 
     RunFolderError if it is not what ``write_ages`` wrote.
     """
     try:
         with opened(folder) as place:
-            content: dict[str, Any] = json.loads(place.read(FILE, _LARGEST))
+            content: Json = json.loads(place.read(FILE, _LARGEST))
         if content["made_of"] != made_of(posterior):
             return {}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -58,7 +58,7 @@ def read_ages(folder: Path, posterior: Posterior) -> dict[str, Any]:
     return content
 
 
-def made_of(posterior: Posterior) -> dict[str, Any]:
+def made_of(posterior: Posterior) -> Json:
     """What ages depend on: the items and how many draws there are."""
     draws = posterior.draws
     return {"items": posterior.items.digest, "chains": draws.n_chains, "draws": draws.n_draws}
@@ -85,7 +85,7 @@ def how_old(contents: Contents) -> Section | None:
     return Section("how-old", "How old is the surface?", body)
 
 
-def _rows(found: Mapping[str, Any]) -> list[list[object]]:
+def _rows(found: Json) -> list[list[object]]:
     rows: list[list[object]] = [
         [words, f"{found['craters']:.1f}", *_age(found[name], "mean", "lo", "hi")]
         for words, name in (
@@ -100,7 +100,7 @@ def _rows(found: Mapping[str, Any]) -> list[list[object]]:
     return rows
 
 
-def _words(found: Mapping[str, Any]) -> str:
+def _words(found: Json) -> str:
     dating = found["dating"]
     low, high = dating["fit_range"]
     undated = found["undated"]
@@ -113,7 +113,7 @@ def _words(found: Mapping[str, Any]) -> str:
     )
 
 
-def _age(found: Mapping[str, Any], middle: str, low: str, high: str) -> tuple[str, str]:
+def _age(found: Json, middle: str, low: str, high: str) -> tuple[str, str]:
     if found[middle] is None:
         return "–", "–"
     return estimate(found[middle], found[low], found[high]).cells
