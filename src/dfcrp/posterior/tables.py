@@ -20,6 +20,7 @@ from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     import pandas
+    from xarray import DataTree
 
     from dfcrp.items.items import Items
     from dfcrp.posterior.posterior import Posterior
