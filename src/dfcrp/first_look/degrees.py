@@ -12,6 +12,7 @@ import numpy as np
 
 from dfcrp.first_look.finding import Finding
 from dfcrp.items.columns import unit_of
+from dfcrp.likelihoods.registry import likelihood_named
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -22,7 +23,8 @@ LONGITUDES, LATITUDES = 360.0, 90.0
 
 def perhaps_degrees(items: Items) -> Iterator[Finding]:
     """Circles whose places could be degrees, and whose sizes are in another unit than these."""
-    if items.kind != "circles" or items.site.units != "px":
+    placed = likelihood_named(items.kind).sphere  # what can be fitted by longitude and latitude
+    if not placed or items.site.units != "px":
         return
     x, y = items.x, items.y
     if np.abs(x).max() > LONGITUDES or np.abs(y).max() > LATITUDES:
