@@ -159,6 +159,7 @@ def _format(name: str, ending: str, *beside: str) -> Target:
 TARGETS = {
     "delimited": _format("delimited text", ".csv"),
     "zooniverse": _format("Zooniverse", ".csv"),
+    "panoptes": _format("Zooniverse extracts and reductions", ".csv"),
     "via": _format("VIA CSV", ".csv"),
     "via-json": _format("VIA JSON", ".json"),
     "coco": _format("COCO", ".json"),

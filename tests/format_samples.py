@@ -72,6 +72,33 @@ ZOONIVERSE = zooniverse(
     ]
 )
 
+#: As panoptes_aggregation 5.3 writes them, and Caesar's exports.
+EXTRACTS = (
+    b"classification_id,user_name,user_id,workflow_id,task,created_at,subject_id,extractor,"
+    b"data.aggregation_version,data.frame0.T0_tool0_x,data.frame0.T0_tool0_y,"
+    b"data.frame0.T0_tool0_r,data.frame0.T0_tool0_details,data.frame1.T0_tool1_x,"
+    b"data.frame1.T0_tool1_y,data.frame1.T0_tool1_r\n"
+    b'1,ann,7.0,3149,T0,2016-12-16 08:24:05 UTC,26,shape_extractor,5.3.1,"[375.5, 261.0]",'
+    b'"[182.5, 259.0]","[28.5, 34.0]","[[{\'0\': 1}], [{\'1\': 1}]]",[4.5],[5.5],[6.5]\n'
+    b"2,,,3149,T0,2016-12-16 08:25:05 UTC,26,shape_extractor,5.3.1,,,,,,,\n"
+    b"3,bob,8.0,3149,T0,2016-12-16 08:26:05 UTC,26,shape_extractor,5.3.1,[9.0],[9.0],[2.0],,,,\n"
+    b'4,bob,8.0,3149,T0,2016-12-16 08:27:05 UTC,26,shape_extractor,5.3.1,"[375.0, nan]",'
+    b'"[183.0, 1.0]","[28.0, 1.0]",,,,\n'
+)
+REDUCTIONS = (
+    b"subject_id,workflow_id,task,reducer,data.aggregation_version,data.frame0.T0_tool0_circle_x,"
+    b"data.frame0.T0_tool0_cluster_labels,data.frame0.T0_tool0_clusters_count,"
+    b"data.frame0.T0_tool0_clusters_x,data.frame0.T0_tool0_clusters_y,"
+    b"data.frame0.T0_tool0_clusters_r\n"
+    b'26,3149,T0,shape_reducer_dbscan,5.3.1,"[1.0, 2.0]","[0, 0]","[2, 3]","[375.25, 10.0]",'
+    b'"[182.75, 11.0]","[28.25, 5.0]"\n27,3149,T0,shape_reducer_dbscan,5.3.1,,,,,,\n'
+)
+CAESAR = (
+    b"id,extractor_key,subject_id,classification_id,user_id,workflow_id,created_at,data.frame0\n"
+    b'1,circles,26,1,7,3149,2020-01-01,"{""T0_tool0_x"":[5.0],""T0_tool0_y"":[6.0],'
+    b'""T0_tool0_r"":[7.0]}"\n2,circles,26,2,8,3149,2020-01-01,"{}"\n'
+)
+
 COCO = json.dumps(
     {
         "images": [{"id": 1, "file_name": "a.png", "width": 100, "height": 100}],
@@ -331,6 +358,7 @@ def shapefile_parts(*, attributes: bool = True) -> dict[str, bytes]:
 
 
 SINGLE_FILES: dict[str, tuple[str, bytes]] = {
+    "Zooniverse extracts and reductions": ("shape_extractor.csv", EXTRACTS),
     "Zooniverse": ("export.csv", ZOONIVERSE),
     "COCO": ("coco.json", COCO),
     "VIA CSV": ("via.csv", VIA),

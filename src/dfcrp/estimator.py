@@ -11,7 +11,7 @@ from dfcrp.errors import InputError, SettingsError
 from dfcrp.fitting import fit
 from dfcrp.items.given import items_of
 from dfcrp.likelihoods.registry import likelihood_named
-from dfcrp.posterior.explain import membership_of_new
+from dfcrp.posterior.explain import log_density_of_new, membership_of_new
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.values import Array, Json
 
@@ -172,6 +172,27 @@ class DFCRP(ClusterMixin, BaseEstimator):
         chance = self.predict_proba(X, groups)
         best = chance.argmax(axis=1)
         return np.where(best == self.n_clusters_, NONE, best)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log density of new rows, for ``GridSearchCV`` and its like; more is better.
+
+        The run predicts rows of groups that it has not seen, by the clusters of its point
+        partition. Compare it only for the same rows and columns. y is ignored.
+        """
+        check_is_fitted(self)
+        values, posterior = self._checked(X, reset=False), self.posterior_
+        if not (posterior.likelihood.weighs_new and np.isfinite(posterior.alpha).all()):
+            raise SettingsError(
+                f"score is not for {self.likelihood} under the prior {posterior.config.run.prior}: "
+                "their predictive density is not known in closed form; compare runs by "
+                "posterior_.model_fit, or by posterior_.evaluate with a truth"
+            )
+        if posterior.likelihood.text:
+            raise SettingsError(
+                "score is not for records: their fields have no density to compare; compare "
+                "runs by posterior_.evaluate with a truth"
+            )
+        return float(log_density_of_new(posterior, values).mean())
 
     def _known_codes(self, groups: object, n: int) -> NDArray[np.int64]:
         """Codes of the fitted groups; -1 for new ones."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
@@ -153,3 +156,43 @@ def test_settings_that_do_not_fit_are_refused(data):
         dfcrp.fit(data[0], families=data[1], prior="detection", sampler="paper", scans=10)
     with pytest.raises(InputError, match="have their own"):
         dfcrp.fit(markings, families=[1])
+
+
+def test_score_is_a_log_density(data, model):
+    """It integrates to one, and prefers rows like those of the run to others."""
+    near = model.score(data[0])
+    assert near > model.score(data[0] + 3.0) > model.score(data[0] + 1e4)
+    one = dfcrp.DFCRP(scans=100, chains=1, random_state=1).fit(data[0][:, :1], groups=data[1])
+    grid = np.linspace(-400.0, 500.0, 90_001)
+    from dfcrp.posterior.explain import log_density_of_new
+
+    density = np.exp(log_density_of_new(one.posterior_, grid[:, np.newaxis]))
+    assert np.trapezoid(density, grid) == pytest.approx(1.0, abs=0.01)
+
+
+def test_settings_are_searched(data):
+    """``GridSearchCV`` finds that variances differ by feature, and a pipeline may stand before."""
+    search = GridSearchCV(
+        dfcrp.DFCRP(scans=60, chains=1, random_state=1),
+        {"likelihood": ["diagonal", "normal"]},
+        cv=3,
+    )
+    search.fit(data[0])
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert search.best_score_ == search.cv_results_["mean_test_score"].max()
+    assert search.predict(data[0][:3]).shape == (3,)
+    pipeline = make_pipeline(StandardScaler(), dfcrp.DFCRP(scans=60, chains=1, random_state=1))
+    assert np.isfinite(cross_val_score(pipeline, data[0], cv=2)).all()
+
+
+def test_no_score_without_a_density():
+    rows = np.array([["ann", "ulm"], ["bob", "bonn"], ["ann", "ulm"]], dtype=object)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DfcrpWarning)
+        records = dfcrp.DFCRP(likelihood="records", scans=20, chains=1, random_state=1).fit(rows)
+    with pytest.raises(SettingsError, match="not for records"):
+        records.score(rows)
+    circles = dfcrp.DFCRP(likelihood="circles", scans=20, chains=1, random_state=1)
+    values = np.array([[1.0, 1.0, 5.0], [1.1, 1.0, 5.1], [90.0, 90.0, 5.0]])
+    with pytest.raises(SettingsError, match="score is not for circles"):
+        circles.fit(values, groups=["a", "b", "a"]).score(values)

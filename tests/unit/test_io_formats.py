@@ -50,6 +50,11 @@ EXPECTED: dict[str, tuple[list[tuple[float, float, float]], str]] = {
         "1 line (row 3); 1 mark centred outside the image (row 3); "
         "1 point without a size (row 3); 1 polygon that is not a circle (row 3)",
     ),
+    "Zooniverse extracts and reductions": (
+        [(375.5, 182.5, 57.0), (261.0, 259.0, 68.0), (4.5, 5.5, 13.0), (375.0, 183.0, 56.0)],
+        "1 classification made again later by the same user (row 4); "
+        "1 mark of an unknown tool (row 5)",
+    ),
     "COCO": (
         [ROUND],
         "1 box (annotation 2); 1 mask (annotation 3); "

@@ -167,6 +167,18 @@ def test_compiling_is_announced_once_and_followed(record, monkeypatch, capsys):
     assert all(re.fullmatch(r"compiling: 1 part done, \d+ s", line) for line in said[1:])
 
 
+def test_lines_come_where_output_is_piped(monkeypatch, capsys):
+    """Unless somebody wants none."""
+    monkeypatch.setattr(progress, "_interactive", lambda: False)
+    monkeypatch.setattr(progress, "SECONDS_PER_LINE", 0.0)
+    items = dfcrp.simulate.paper_design(5, n_objects=4)
+    dfcrp.fit(items, chains=1, scans=400, seed=1)
+    said = capsys.readouterr().err.splitlines()
+    assert any("400" in line and "clusters" in line for line in said), said
+    dfcrp.fit(items, chains=1, scans=400, seed=1, progress=False)
+    assert capsys.readouterr().err == ""
+
+
 def test_nothing_is_said_where_nothing_is_compiled(record, monkeypatch, capsys):
     monkeypatch.setattr(progress, "SECONDS_PER_TICK", 0.01)
     with Lines(Tracker(np.array([0, 1]), make_config({"run": {"chains": 1}}))):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import warnings
 from collections.abc import Callable
@@ -10,12 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import shapefile
 from PIL import Image
 
 import dfcrp
+import format_samples as samples
 from dfcrp.cli.main import main
 from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.io import read_table, write_table
+from dfcrp.io.shapes import ring
 from dfcrp.items.source_tables import SOURCE_TABLES, SourceTables
 
 IMAGES = {"sub/a.png": (640, 480), "b.png": (800, 600), "empty.png": (320, 200)}
@@ -489,11 +493,47 @@ def test_via_keeps_keys_and_attributes(tmp_path: Path, lists: Path, target: str)
     ]
 
 
+def test_zooniverse_keeps_subjects_and_tools(tmp_path: Path) -> None:
+    tools = {"Crater": 0, "Boulder": 2}
+
+    def marks(shift: float) -> list[dict[str, Any]]:
+        drawing = [
+            {
+                "tool": tools[label],
+                "frame": frame,
+                "tool_label": label,
+                "x": x + shift,
+                "y": 20,
+                "r": 5,
+            }
+            for label, frame, x in (("Crater", 0, 10), ("Boulder", 0, 60), ("Crater", 1, 30))
+        ]
+        return [{"task": "T3", "value": drawing}]
+
+    path = tmp_path / "export.csv"
+    people = [{"user_name": name, "annotations": marks(k)} for k, name in enumerate(PERSONS)]
+    path.write_bytes(samples.zooniverse(people))
+    items = dfcrp.read_markings(path)
+    dfcrp.fit(items, chains=1, scans=60, burn_in=10, seed=1, out=tmp_path / "run")
+    convert(tmp_path / "run", tmp_path / "out.csv", "--to", "zooniverse")
+    with (tmp_path / "out.csv").open(newline="") as file:
+        [row] = csv.DictReader(file)
+    assert (row["subject_id"], row["task"]) == ("7", "T3")
+    for key, x in (("frame0.T3_tool0", 11), ("frame0.T3_tool2", 61), ("frame1.T3_tool0", 31)):
+        # As the reducers of panoptes_aggregation have it, so that what reads them reads this.
+        assert json.loads(row[f"data.{key}_clusters_count"]) == [3]
+        assert json.loads(row[f"data.{key}_clusters_x"]) == pytest.approx([x], abs=1)
+        assert json.loads(row[f"data.{key}_clusters_r"]) == pytest.approx([5], abs=0.5)
+    again = read_table(tmp_path / "out.csv")
+    assert sorted(again.about["image"]) == ["7", "7", "7#1"]
+
+
 WRITTEN = {
     "coco": (("boxes", "circles", "ellipses"), ".json"),
     "yolo": (("boxes", "ellipses"), ""),
     "cvat": (("boxes", "circles", "ellipses", "points"), ".xml"),
     "label-studio": (("boxes", "circles", "ellipses", "points"), ".json"),
+    "zooniverse": (("boxes", "circles", "ellipses", "points"), ".csv"),
     "labelme": (("boxes", "circles", "ellipses", "points"), ""),
     "via": (("boxes", "circles", "ellipses", "points"), ".json"),
     "via-csv": (("boxes", "circles", "ellipses", "points"), ".csv"),
@@ -531,7 +571,8 @@ def test_shapes_come_back(tmp_path: Path, target: str, kind: str) -> None:
         if target == "yolo" and kind == "ellipses":
             break  # of shares of unequal sides: another ellipse
         np.testing.assert_allclose(scale * found.columns[role], values, rtol=0.005, err_msg=role)
-    assert found.about["category"] == ["cell"]
+    if target != "zooniverse":  # which numbers tools and does not name them
+        assert found.about["category"] == ["cell"]
     assert found.about["image"][0].startswith("a")
 
 
@@ -584,3 +625,55 @@ def test_a_run_with_damaged_source_tables(
     assert "remove it" in said
     (run / SOURCE_TABLES).unlink()
     convert(run, tmp_path / "out.coco.json")
+
+
+PROJECTED = (
+    'PROJCS["Moon_Equirectangular",GEOGCS["GCS_Moon",DATUM["D_Moon",SPHEROID["Moon",1737400,0]],'
+    'PRIMEM["Reference_Meridian",0],UNIT["Degree",0.0174532925199433]],'
+    'PROJECTION["Equirectangular"],UNIT["Meter",1]]'
+)
+
+
+def write_craters(folder: Path, ground: str, scale: float) -> Path:
+    """Outlines alone, in the coordinates of a projection, or in degrees."""
+    path = folder / "ours_CRATER.shp"
+    with shapefile.Writer(str(path), shapeType=shapefile.POLYGON) as writer:
+        writer.field("Diam_km", "F", 12, 6)
+        for x, y, diameter in ((10.0, 5.0, 1.5), (12.0, 5.5, 0.5)):
+            writer.poly([ring(x * scale, y * scale, diameter / 2 * scale)[::-1]])
+            writer.record(diameter)
+    path.with_suffix(".prj").write_text(ground)
+    return path
+
+
+def test_a_shapefile_keeps_its_projection(tmp_path: Path) -> None:
+    source = write_craters(tmp_path, PROJECTED, 1000.0)
+    convert(source, tmp_path / "out.shp")
+    written = tmp_path / "out_CRATER.shp"
+    assert written.with_suffix(".prj").read_text() == PROJECTED
+    with shapefile.Reader(str(source)) as before, shapefile.Reader(str(written)) as after:
+        np.testing.assert_allclose(after.bbox, before.bbox, rtol=1e-6)
+    given, again = read_table(source), read_table(written)
+    assert again.site == given.site
+    for role in given.columns:
+        np.testing.assert_allclose(again.columns[role], given.columns[role], rtol=1e-4)
+    # Elsewhere it is another system.
+    options = ["--origin", "30,20", "--body", "moon"]
+    convert(source, tmp_path / "placed.shp", *options)
+    assert "GEOGCS" in (tmp_path / "placed_CRATER.prj").read_text()[:6]
+
+
+def test_a_run_of_shapefiles_keeps_the_system(tmp_path: Path) -> None:
+    for name in ("ann", "bob"):
+        (tmp_path / name).mkdir()
+        write_craters(tmp_path / name, PROJECTED, 1000.0).rename(tmp_path / f"{name}.shp")
+        for ending in (".dbf", ".prj"):
+            (tmp_path / name / f"ours_CRATER{ending}").rename(tmp_path / f"{name}{ending}")
+    items = dfcrp.read_markings([tmp_path / "ann.shp", tmp_path / "bob.shp"])
+    dfcrp.fit(items, chains=1, scans=60, burn_in=10, seed=1, out=tmp_path / "run")
+    convert(tmp_path / "run", tmp_path / "out.shp")
+    assert (tmp_path / "out_CRATER.prj").read_text() == PROJECTED
+    geopandas = pytest.importorskip("geopandas", reason="geopandas is not installed")
+    frame = geopandas.read_file(tmp_path / "out_CRATER.shp")
+    assert frame.crs.is_projected
+    assert frame.geometry.centroid.x.min() == pytest.approx(10_000, rel=0.01)

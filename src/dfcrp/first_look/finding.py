@@ -26,7 +26,8 @@ class Finding:
     ----------
     check : str
         What was looked at: "axes", "sizes", "radius", "size of one list", "corners", "same list",
-        "marked twice", "no agreement", "one list apart", "images", "fields" or "repeats".
+        "marked twice", "no agreement", "one list apart", "images", "fields", "repeats" or
+        "degrees".
     text : str
         What was found, and what to do if it is a mistake.
     experts : tuple of str

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from dfcrp.first_look.agreement import Naming, lists_apart
+from dfcrp.first_look.degrees import perhaps_degrees
 from dfcrp.first_look.finding import Finding
 from dfcrp.first_look.lists import (
     fields_apart,
@@ -78,6 +79,7 @@ def _look(items: Items, radius: float | None, one_per_expert: bool) -> Iterator[
     words = Naming(likelihood.noun, plural(likelihood.noun))
     if len(np.unique(items.families)) < 2 or len(items) < SHORT * len(items.experts):
         return
+    yield from perhaps_degrees(items)
     yield from images_apart(items, words)
     if likelihood.text:
         yield from fields_apart(items)

@@ -278,7 +278,8 @@ def fit(
     out : path, optional
         A run folder for draws, tables and checkpoints; ``dfcrp.resume`` continues such a run.
     progress : bool or callable, optional
-        Show a bar; by default on terminals and in notebooks.
+        Show a bar on terminals and in notebooks, elsewhere a line on stderr every ten seconds;
+        False: nothing.
     on_look, on_stop : callable, optional
         Called with the posterior at each look, and at Ctrl-C.
     dask : str, optional

@@ -485,13 +485,17 @@ def watched(
     items: Items,
     config: Config,
 ) -> Iterator[Watch]:
-    """Whom to tell how a run goes: the caller's own, or a bar on a terminal or in a notebook."""
+    """Whom to tell how a run goes: the caller's own, or a bar on a terminal or in a notebook.
+
+    Where output goes to a file or a pipe plain lines come every ten seconds.
+    """
     if callable(progress):
         yield Watch(progress, on_look, on_stop)
         return
     display: Display = Silent()
-    if progress or (progress is None and _interactive()):
-        display = _bar(make_tracker(items, config))
+    if progress is None or progress:
+        tracker = make_tracker(items, config)
+        display = _bar(tracker) if _interactive() else Lines(tracker)
 
     def look(posterior: Posterior) -> None:
         display.expect(expected_scans(posterior))

@@ -66,8 +66,11 @@ class Outgoing:
         self.names: list[str] = [""] * len(table) if drawn_on is None else to_names(drawn_on)
         told = table.about.get("category", self.extra.pop("category", None))
         said = [""] * len(table) if told is None else to_names(told)
-        plain = self.sources.only_category or NAMELESS
-        self.labels = [label or plain for label in said]
+        plain, on_image = self.sources.only_category or NAMELESS, self.sources.only_on
+        self.labels = [
+            label or on_image.get(image, plain)
+            for label, image in zip(said, self.names, strict=True)
+        ]
         self.scores = self._scores()
 
     def _is_of(self, entry: ImageEntry | CategoryEntry, formats: Sequence[str]) -> bool:

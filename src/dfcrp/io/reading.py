@@ -572,8 +572,14 @@ def _of_items(
     """The tables of these images, and the category of the items if there is one alone."""
     if image is not None:
         tables = tables.on([image] if isinstance(image, str) else image)
-    only = items.categories[0] if len(items.categories) == 1 else None
-    return replace(tables, only_category=only)
+    if len(items.categories) < 2 or items.category is None:
+        return replace(tables, only_category=next(iter(items.categories), None))
+    found: dict[str, set[str]] = {}
+    images = [] if items.image is None else items.image.tolist()
+    for name, category in set(zip(images, items.category.tolist(), strict=False)) if images else ():
+        found.setdefault(name, set()).add(category)
+    named = {name: told - {""} for name, told in sorted(found.items())}
+    return replace(tables, only_on={n: told.pop() for n, told in named.items() if len(told) == 1})
 
 
 def _with_looks(items: Items, pairs: Any, looked: Any) -> Items:

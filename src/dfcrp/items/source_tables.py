@@ -95,6 +95,8 @@ class SourceTables:
     categories: tuple[CategoryEntry, ...] = ()
     only_category: str | None = None
     """The category of all items, where there is no other; a catalogue does not name it."""
+    only_on: Mapping[str, str] = field(default_factory=dict)
+    """The same of all items on an image, where items on others have others."""
 
     def __bool__(self) -> bool:
         """Whether there is anything that a list of names does not say."""
@@ -209,6 +211,7 @@ class SourceTables:
                 for one in self.categories
             ],
             "only_category": self.only_category,
+            "only_on": dict(self.only_on),
         }
 
     @classmethod
@@ -242,7 +245,10 @@ class SourceTables:
             for one in _objects(content, "categories")
         )
         only = None if content.get("only_category") is None else _text(content, "only_category")
-        return cls(files, images, categories, only)
+        only_on = content.get("only_on", {})
+        if not isinstance(only_on, dict) or not all(isinstance(v, str) for v in only_on.values()):
+            raise ValueError("only_on does not name the categories of images")
+        return cls(files, images, categories, only, only_on)
 
 
 def _objects(content: Mapping[str, Any], key: str) -> Sequence[dict[str, Any]]:

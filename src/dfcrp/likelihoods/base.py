@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, Draws
+from dfcrp.errors import InputError
 from dfcrp.likelihoods import report
 from dfcrp.likelihoods.integrated import Newcomers
 from dfcrp.markup import SectionMaker
@@ -354,6 +355,14 @@ class Likelihood:
         None where items do not scatter.
         """
         return None
+
+    def redrawn(self, items: Items, objects: Floats, away: Floats, values: Floats) -> Floats:
+        """Columns of items that lie so far from these objects, (n, columns).
+
+        ``away`` is in features, as ``scatter`` has them; its ``values`` are without the offsets of
+        experts, which are added again.
+        """
+        raise InputError(f"new {items.kind} cannot be drawn; their likelihood does not say how")
 
     def fit_checks(self, posterior: Posterior) -> Sequence[Check]:
         """Whether the model fits, in what only this kind of item has."""

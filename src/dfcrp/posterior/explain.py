@@ -536,7 +536,32 @@ def membership_of_new(
     are codes of the new items' sources (-1: a source not seen before); a cluster that holds the
     source already is barred, unless the prior lets an expert list an object twice.
     """
-    items = posterior.items
+    names, weight = _shares_of_new(posterior, values, families)
+    if families is not None and posterior.prior.one_per_expert:
+        code = np.unique(posterior.point_partition().labels, return_inverse=True)[1]
+        barred = _ruled_out(posterior.items.families, code, families, names)
+        weight[:, :-1][barred] = -np.inf
+    weight -= weight.max(axis=1, keepdims=True)
+    chance: Any = np.exp(weight)
+    return chance / chance.sum(axis=1, keepdims=True)
+
+
+def log_density_of_new(posterior: Posterior, values: NDArray[Any]) -> Floats:
+    """(m,): log of the density of new items, of sources not seen before, as the run predicts them.
+
+    The mixture over the clusters of the point partition, with their sizes as weights, and a cluster
+    of its own with the weight α; what all clusters share, and α, are at their posterior means.
+    """
+    weight = _shares_of_new(posterior, values, None)[1]
+    most = weight.max(axis=1)
+    total: Floats = most + np.log(np.exp(weight - most[:, np.newaxis]).sum(axis=1))
+    return total - np.log(len(posterior.items) + posterior.alpha.mean())
+
+
+def _shares_of_new(
+    posterior: Posterior, values: NDArray[Any], families: NDArray[np.int64] | None
+) -> tuple[int, Floats]:
+    """How many clusters there are, and the log weight of each, and of none, for new items."""
     if posterior.likelihood.text:
         values = np.column_stack([to_texts(column.tolist()) for column in np.asarray(values).T])
     names, code = np.unique(posterior.point_partition().labels, return_inverse=True)
@@ -544,11 +569,7 @@ def membership_of_new(
     unknown = np.full(len(values), -1)
     weight = _weights_of_new(posterior, values, unknown if families is None else families, code)
     weight += np.log(np.append(sizes, posterior.alpha.mean()))
-    if families is not None and posterior.prior.one_per_expert:
-        weight[:, :-1][_ruled_out(items.families, code, families, len(names))] = -np.inf
-    weight -= weight.max(axis=1, keepdims=True)
-    chance: Any = np.exp(weight)
-    return chance / chance.sum(axis=1, keepdims=True)
+    return len(names), weight
 
 
 def predict_new(posterior: Posterior, new: object, experts: object = None) -> dict[str, Array]:

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from dfcrp.evaluation.result import Evaluation
     from dfcrp.posterior.categories import CategorySummary
     from dfcrp.posterior.explain import Explanation
+    from dfcrp.posterior.predictive import Predictive
     from dfcrp.posterior.sizes import SizeFrequency
     from dfcrp.priors.detection.answers import DetectionSummary
     from dfcrp.report.inline import Explorer
@@ -572,8 +573,8 @@ class Posterior:
     def to_arviz(self) -> DataTree:
         """α, numbers of clusters, consensus counts and what clusters share, for ArviZ.
 
-        An xarray DataTree. What clusters share, also parameters of experts and looks, is read from
-        the draws when it is used.
+        An xarray DataTree, or an InferenceData where ArviZ before 1.0 is installed. What clusters
+        share, also parameters of experts and looks, is read from the draws when it is used.
         """
         return tables.to_arviz(self)
 
@@ -623,6 +624,35 @@ class Posterior:
         from dfcrp.posterior.explain import predict_new
 
         return predict_new(self, new, experts)
+
+    def predictive(self, draws: int = 100, seed: int = 0) -> Predictive:
+        """The same lists again, as the fitted model would make them, for checks of your own.
+
+        Each item is made again about its object: partition, objects and differences between
+        experts are those of the draw. Which objects an expert lists stays as it is.
+
+        Parameters
+        ----------
+        draws : int
+            How many, evenly spaced over all draws.
+        seed : int
+            Same seed, same items.
+
+        Returns
+        -------
+        Predictive
+            ``predictive["x"]`` is an array (draws, items), ``predictive.observed["x"]`` the data's;
+            ``frame(0)`` is a draw as a table, ``to_arviz()`` what ``arviz.plot_ppc`` takes.
+
+        Examples
+        --------
+        >>> made = posterior.predictive(200)  # doctest: +SKIP
+        >>> (made["diameter"].max(axis=1) > made.observed["diameter"].max()).mean()
+        ... # doctest: +SKIP
+        """
+        from dfcrp.posterior.predictive import predictive
+
+        return predictive(self, draws, seed)
 
     def update(
         self, items: Any = None, decisions: Any = None, *, out: Any = None, **changes: Any

@@ -222,12 +222,11 @@ def _listed(posterior: Posterior) -> dict[str, int]:
 
 
 def to_arviz(posterior: Posterior) -> DataTree:
-    """α, numbers of clusters, consensus counts and what clusters share, as a DataTree for ArviZ.
+    """α, numbers of clusters, consensus counts and what clusters share, for ArviZ.
 
     What clusters share is read from the draws when it is used.
     """
-    from arviz_base import from_dict
-
+    from dfcrp.posterior.for_arviz import for_arviz
     from dfcrp.posterior.lazy import lazily
 
     counts = posterior.table_counts
@@ -244,4 +243,5 @@ def to_arviz(posterior: Posterior) -> DataTree:
         name = f"n_at_least_{threshold}"
         variables[name], dims[name] = counts.counts[:, :, m, :], ["size_class"]
     coords["size_class"] = list(counts.size_classes)
-    return from_dict({"posterior": variables}, coords=coords, dims=dims)
+    tree: DataTree = for_arviz({"posterior": variables}, coords=coords, dims=dims)
+    return tree

@@ -8,7 +8,7 @@ import math
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,10 @@ from dfcrp.io.tables import (
 )
 from dfcrp.items.columns import GEOGRAPHIC, SAID, SPELLINGS, plain
 from dfcrp.items.site import Ring, Site
+from dfcrp.items.source_tables import LONGEST, FileTables
 
+#: What the text of the .prj file is kept as.
+PRJ = "prj"
 _MAGIC = b"\x00\x00\x27\x0a"
 _SPHEROID = re.compile(r'(?:SPHEROID|ELLIPSOID)\s*\[\s*"[^"]*"\s*,\s*([\d.eE+-]+)', re.IGNORECASE)
 _LAST_UNIT = re.compile(r'UNIT\s*\[\s*"[^"]*"\s*,\s*([\d.eE+-]+)', re.IGNORECASE)
@@ -50,6 +53,7 @@ class _Ground:
     local: bool
     km_per_unit: float
     body_radius_km: float | None
+    text: str = ""
 
 
 def read_shapefile(file: GivenFile, options: ReadOptions) -> RawTable:
@@ -70,7 +74,11 @@ def read_shapefile(file: GivenFile, options: ReadOptions) -> RawTable:
     for number, (shape, record) in enumerate(zip(shapes, cells, strict=True), 1):
         measured.take(number, shape, record)
     area, boundary = _area(file.path)
-    return measured.table(name, Site(measured.units, radius, area, boundary))
+    table = measured.table(name, Site(measured.units, radius, area, boundary))
+    if not ground.text or len(ground.text) > LONGEST:
+        return table
+    # In its own coordinates it can be written again; of those in km these are so many units.
+    return replace(table, tables=FileTables(fields={PRJ: ground.text}))
 
 
 class _Measured:
@@ -195,7 +203,11 @@ def _beside(path: Path, suffix: str) -> bytes | None:
 
 
 def _ground(path: Path) -> _Ground:
-    text = (_beside(path, ".prj") or b"").decode("utf-8", "replace")
+    return _ground_of((_beside(path, ".prj") or b"").decode("utf-8", "replace"))
+
+
+def _ground_of(text: str) -> _Ground:
+    """What the text of a .prj file says."""
     plane = text.lstrip().upper().startswith(("PROJ", "LOCAL_CS", "ENGCRS"))
     spheroid, units = _SPHEROID.search(text), _LAST_UNIT.findall(text)
     try:
@@ -206,7 +218,7 @@ def _ground(path: Path) -> _Ground:
     if radius is not None and not 0 < radius < math.inf:
         radius = None
     local = plane and not text.lstrip().upper().startswith("PROJ")
-    return _Ground(plane, local, metres / 1000, radius)
+    return _Ground(plane, local, metres / 1000, radius, text)
 
 
 def _area(path: Path) -> tuple[float | None, tuple[Ring, ...]]:
@@ -247,9 +259,13 @@ def write_shapefile(table: ReadTable, path: Path) -> dict[Path, bytes]:
     radius = radius_of(table, path) if degrees else 0.0
     scale = 1.0 if degrees else KILOMETRES[table.site.units]
     x, y = ((table.columns[role] * scale).tolist() for role in ("x", "y"))
+    ground, per_km = _ground_to_write(table, radius)
     columns = _Columns(path)
-    for title, values in (("Diam_km", diameters), ("x_coord", x), ("y_coord", y)):
-        columns.add(title, values)
+    columns.add("Diam_km", diameters)
+    if degrees or ground == _PLANE:
+        # Under a projection x_coord and y_coord are degrees, and the outline says where it is.
+        columns.add("x_coord", x)
+        columns.add("y_coord", y)
     extra = table.typed_extra()
     columns.add("tag", extra.pop("tag", ["standard"] * len(table)))
     for role in ("expert", "person", "image", "id", "truth", *SAID):
@@ -262,9 +278,8 @@ def write_shapefile(table: ReadTable, path: Path) -> dict[Path, bytes]:
         if degrees:
             around = ring_on_sphere(east, north, math.degrees(diameter / 2 / radius))
         else:
-            around = ring(east, north, diameter / 2)
+            around = ring(east * per_km, north * per_km, diameter / 2 * per_km)
         outlines.append([around[::-1]])  # outlines go clockwise, holes the other way
-    ground = _DEGREES.format(f"{radius * 1000:.0f}") if degrees else _PLANE
     files = _parts(crater, outlines, columns, ground)
     if table.site.boundary:
         files |= _area_files(area, table, ground)
@@ -274,6 +289,22 @@ def write_shapefile(table: ReadTable, path: Path) -> dict[Path, bytes]:
             "that of these craters; remove it, or choose another name"
         )
     return files
+
+
+def _ground_to_write(table: ReadTable, radius: float) -> tuple[str, float]:
+    """The text of the .prj file, and how many of its units a km of the data is.
+
+    It is that of the shapefile that the data came from, where they are still in its coordinates.
+    """
+    degrees = table.site.units == "deg"
+    given = [one.fields.get(PRJ) for one in table.sources.files]
+    text = given[0] if given and all(one == given[0] for one in given) else None
+    if isinstance(text, str) and table.site.crs is None:
+        ground = _ground_of(text)
+        same = not degrees or ground.body_radius_km is None or ground.body_radius_km == radius
+        if ground.plane != degrees and same and not ground.local:
+            return text, 1.0 if degrees else 1.0 / ground.km_per_unit
+    return (_DEGREES.format(f"{radius * 1000:.0f}") if degrees else _PLANE), 1.0
 
 
 class _Columns:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -19,6 +19,8 @@ LONGEST_CELL = 2**28
 NEEDED = ("user_name", "annotations", "subject_ids")
 #: The column with the tool and all that was answered about a mark.
 TOOL_AND_DETAILS = "tool and details"
+#: A larger number of a frame is none.
+MOST_FRAMES = 10_000
 #: Letters of an answer; a longer one is no category.
 LONGEST_ANSWER = 100
 
@@ -39,6 +41,7 @@ class _Classification:
     when: str
     annotations: str
     metadata: str
+    workflow: str = ""
 
 
 def read_zooniverse(file: GivenFile, options: ReadOptions) -> RawTable:
@@ -50,7 +53,7 @@ def read_zooniverse(file: GivenFile, options: ReadOptions) -> RawTable:
     to questions about the image.
     """
     marks = Drawings(file.name, "row", options)
-    with _long_cells():
+    with long_cells():
         table = read_delimited(file.name, file.data)
     found = _classifications(table)
     for one in found:
@@ -61,29 +64,50 @@ def read_zooniverse(file: GivenFile, options: ReadOptions) -> RawTable:
     for one in kept:
         sizes = _frame_sizes(one.metadata)
         for shown in (0, *sizes):
-            name = _image(one.subject, shown)
-            marks.look(marks.image(name, size=known.get(name, ())), one.user)
+            marks.look(_image(marks, one, shown, known), one.user)
         where = f"{file.name}, row {one.row}, column 'annotations'"
         annotations = parse_json(one.annotations, where)
         asked = _answers(annotations)
-        for at, mark in _drawings(annotations):
+        for at, mark, task in _drawings(annotations):
             frame = mark.get("frame")
             frame = frame if isinstance(frame, int) and not isinstance(frame, bool) else 0
             label = text_or_none(mark.get("tool_label"))
             answers = _details(mark, at, label, asked) | asked.of_image
-            name = _image(one.subject, frame)
-            image = marks.image(name, size=known.get(name, ()))
+            image = _image(marks, one, frame, known)
+            _keep_tool(marks, mark, label, task)
             origin = Origin(one.row, one.user, image, label, answers=answers)
-            _take(marks, origin, mark, sizes.get(frame))
+            take_mark(marks, origin, mark, sizes.get(frame))
     return marks.table()
 
 
-def _image(subject: str, frame: int) -> str:
-    return f"{subject}#{frame}" if 0 < frame < 10_000 else subject
+def _image(
+    marks: Drawings,
+    one: _Classification,
+    frame: int,
+    known: Mapping[str, tuple[float, float]],
+) -> str | None:
+    """A frame of a subject, with its size and what results that go back must say of it."""
+    frame = frame if 0 < frame < MOST_FRAMES else 0
+    said = {"subject_id": one.subject, "frame": frame, "workflow_id": one.workflow}
+    kept = {key: value for key, value in said.items() if value != ""}
+    name = image_of(one.subject, frame)
+    return marks.image(name, size=known.get(name, ()), fields=kept)
+
+
+def _keep_tool(marks: Drawings, mark: dict[str, Any], label: str | None, task: str) -> None:
+    """Which tool a label is of, as far as the export says it."""
+    number = mark.get("tool", mark.get("toolIndex"))
+    if label is not None and type(number) is int:
+        marks.categories.setdefault(label, {"task": task[:40], "tool": number})
+
+
+def image_of(subject: str, frame: int) -> str:
+    """What a frame of a subject is called."""
+    return f"{subject}#{frame}" if 0 < frame < MOST_FRAMES else subject
 
 
 @contextmanager
-def _long_cells() -> Iterator[None]:
+def long_cells() -> Iterator[None]:
     """Let cells be as long as they are: a volunteer's many freehand lines fill one cell."""
     usual = csv.field_size_limit(LONGEST_CELL)
     try:
@@ -113,6 +137,7 @@ def _classifications(table: RawTable) -> list[_Classification]:
                 when,
                 cell["annotations"],
                 cell.get("metadata", ""),
+                cell.get("workflow_id", ""),
             )
         )
     return found
@@ -129,18 +154,18 @@ def _last_of_each(found: list[_Classification], marks: Drawings) -> list[_Classi
     return [one for one in found if last[one.user, one.subject] is one]
 
 
-def _drawings(annotations: Any) -> Iterator[tuple[int, dict[str, Any]]]:
-    """All marks with their numbers within a task, also those of tasks inside a task."""
-    waiting = [(0, annotations)]
+def _drawings(annotations: Any) -> Iterator[tuple[int, dict[str, Any], str]]:
+    """All marks with their numbers within a task, and its name, also those of tasks inside one."""
+    waiting = [(0, annotations, "T0")]
     while waiting:
-        at, value = waiting.pop()
+        at, value, task = waiting.pop()
         if isinstance(value, list):
-            waiting.extend(reversed(list(enumerate(value))))
+            waiting.extend((k, one, task) for k, one in reversed(list(enumerate(value))))
         elif isinstance(value, dict):
             if "tool" in value or "toolIndex" in value:
-                yield at, value
+                yield at, value, task
             elif "value" in value:
-                waiting.append((at, value["value"]))
+                waiting.append((at, value["value"], text_or_none(value.get("task")) or task))
 
 
 class _Answers(NamedTuple):
@@ -225,13 +250,14 @@ def _image_sizes(found: Sequence[_Classification]) -> dict[str, tuple[float, flo
     told: dict[str, set[tuple[float, float]]] = {}
     for one in found:
         for frame, size in _frame_sizes(one.metadata).items():
-            told.setdefault(_image(one.subject, frame), set()).add(size)
+            told.setdefault(image_of(one.subject, frame), set()).add(size)
     return {name: sizes.pop() for name, sizes in told.items() if len(sizes) == 1}
 
 
-def _take(
+def take_mark(
     marks: Drawings, origin: Origin, mark: dict[str, Any], size: tuple[float, float] | None
 ) -> None:
+    """A mark by what its tool says of it; ``size`` is that of the frame, if it is known."""
     if "points" in mark or "pathX" in mark:
         _take_line(marks, origin, mark)
         return

@@ -167,6 +167,12 @@ class _Circles(Likelihood):
         """Position and diameter of the cluster's mean."""
         return Centre(("x", "y", "diameter"), ("x", "y", "log_diameter"), _circle, rest=REST)
 
+    def redrawn(self, items: Items, objects: Floats, away: Floats, values: Floats) -> Floats:
+        """Places are moved and diameters multiplied."""
+        moved = away + items.features - values
+        places, diameters = objects[:, :2] + moved[:, :2], objects[:, 2] * np.exp(moved[:, 2])
+        return np.column_stack([places, diameters])
+
     def sizes(self, items: Items) -> Floats:
         """The diameters, by which objects are large or small."""
         return items.diameter

@@ -293,6 +293,13 @@ class NormalLikelihood(Likelihood):
         shape = without_silent(self.shape(items), heard)
         return normal_scatter(posterior, shape, heard, power=power)
 
+    def redrawn(self, items: Items, objects: Floats, away: Floats, values: Floats) -> Floats:
+        """The features that are heard are moved; the others are those of the object."""
+        shape, heard = self.shape(items), heard_features(items.features, self.origin(items))
+        features = shape.to_features(objects)
+        features[:, heard] += away + items.features[:, heard] - values
+        return shape.to_columns(features)
+
     def distances(self, items: Items) -> tuple[Floats, int | None]:
         """The features; positions of boxes and ellipses go with their sizes."""
         sizes = self.shape(items).size
