@@ -26,6 +26,7 @@ COMMANDS = {
     "resume": "dfcrp.cli.resume",
     "report": "dfcrp.cli.report",
     "explain": "dfcrp.cli.explain",
+    "review": "dfcrp.cli.review",
     "age": "dfcrp.cli.age",
     "evaluate": "dfcrp.cli.evaluate",
     "convert": "dfcrp.cli.convert",
