@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from dfcrp.draws import ClusterBlock, Columns, MemoryDraws
 from dfcrp.items.items import Items
-from dfcrp.likelihoods.circle.columns import CIRCLE_COLUMNS
+from dfcrp.likelihoods.circle.scatter import CIRCLE_COLUMNS
 from dfcrp.likelihoods.normal.likelihood import columns_of
 from dfcrp.likelihoods.normal.shapes import SHAPES
 from dfcrp.posterior.posterior import Posterior

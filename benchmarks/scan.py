@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.measuring import WARM_UP, problem_for, ratio_of, timed
 from dfcrp.items.items import Items
-from dfcrp.priors.arrivals.seating import empty_seats, log_prior_given_order
+from dfcrp.priors.exact.seating import empty_seats, log_prior_given_order
 from dfcrp.priors.registry import HOMES as PRIORS
 from dfcrp.sampling.chain import Chain
 

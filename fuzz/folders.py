@@ -293,7 +293,7 @@ def use(run: Path) -> None:
     from dfcrp.runs.parts import Parts
     from dfcrp.runs.store import DrawStore
     from dfcrp.sampling.chain import Chain
-    from dfcrp.sampling.setup import problem_of
+    from dfcrp.sampling.problem import problem_of
     from dfcrp.settings.config import settings_of_draws
 
     try:

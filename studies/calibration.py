@@ -30,10 +30,10 @@ from scipy import stats
 
 from dfcrp import prior
 from dfcrp.likelihoods.bias import with_bias
-from dfcrp.likelihoods.circle.columns import AXES, circle_columns
 from dfcrp.likelihoods.circle.kernel import BETA, VAR_POSITION, WIDTH, with_law, without_law
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
 from dfcrp.likelihoods.circle.plane import CircleHyper
+from dfcrp.likelihoods.circle.scatter import AXES, circle_columns
 from dfcrp.likelihoods.differences import bias_columns
 from dfcrp.moves.assignment import refresh_spares
 from dfcrp.neighbours.neighbourhood import Neighbourhood

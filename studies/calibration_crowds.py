@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import Columns
-from dfcrp.likelihoods.circle.columns import circle_columns
 from dfcrp.likelihoods.circle.kernel import WIDTH
+from dfcrp.likelihoods.circle.scatter import circle_columns
 from dfcrp.neighbours.neighbourhood import Neighbourhood
 from dfcrp.priors.detection.kernel import Beliefs, Detection
 from dfcrp.priors.detection.layout import make_detection

@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from dfcrp.draws import Columns
-from dfcrp.likelihoods.circle.columns import circle_columns
 from dfcrp.likelihoods.circle.kernel import BETA, VAR_POSITION, WIDTH
 from dfcrp.likelihoods.circle.plane import CircleHyper
+from dfcrp.likelihoods.circle.scatter import circle_columns
 from dfcrp.moves.assignment import refresh_spares
 from dfcrp.neighbours.neighbourhood import Neighbourhood
 from dfcrp.priors.base import Zones
@@ -225,7 +225,7 @@ def quantities(state: DetectionDraw, where: dict[str, slice]) -> dict[str, float
     alone = float((state.labels == state.labels[0]).sum() == 1)
     together = float(state.labels[0] == state.labels[2])
     return {
-        "weight": float(own["weight"][0]),
+        "weight": float(own["class_weight"][0]),
         "ease": float(own["ease"][0]),
         "ease of the hard": float(own["ease"][-1]),
         "notice": float(own["notice"][0]),
@@ -234,11 +234,11 @@ def quantities(state: DetectionDraw, where: dict[str, slice]) -> dict[str, float
         "interaction": float(own["notice"][0] - own["ease"][0] - own["skill"][0]),
         "interaction, squared": float(own["notice"][0] - own["ease"][0] - own["skill"][0]) ** 2,
         "listing": float(own["listing"][0]),
-        "log false marks": math.log(own["false"][0]),
+        "log false marks": math.log(own["false_marks"][0]),
         "log false share": math.log(own["false_share"][0]),
         "log shape of false marks": math.log(own["false_shape"][0]),
-        "log objects": math.log(own["objects"][0]),
-        "log objects, last image": math.log(own["objects"][-1]),
+        "log objects": math.log(own["expected_objects"][0]),
+        "log objects, last image": math.log(own["expected_objects"][-1]),
         "log mean of objects": math.log(own["objects_law"][1]),
         "log spread of skills": math.log(own["skill_sd"][0]),
         "clusters": float(len(sizes)),
@@ -246,9 +246,9 @@ def quantities(state: DetectionDraw, where: dict[str, slice]) -> dict[str, float
         "one person's together": together,
         "notice if together": together * float(own["notice"][0]),
         "listing if together": together * float(own["listing"][0]),
-        "false if alone": alone * math.log(own["false"][0]),
-        "false on the image": float(own["look_false"][0] ** 0.25),
-        "false on the image if alone": alone * float(own["look_false"][0] ** 0.25),
+        "false if alone": alone * math.log(own["false_marks"][0]),
+        "false on the image": float(own["false_marks_on"][0] ** 0.25),
+        "false on the image if alone": alone * float(own["false_marks_on"][0] ** 0.25),
         "log size": float(first[2]),
         "size if alone": alone * (float(first[2]) - WIDE.mu0_l),
         "log variance": math.log(first[3]),
@@ -280,7 +280,7 @@ def _of_clumps(own: dict[str, Floats]) -> dict[str, float]:
     shape = own["look_shape"][0]
     if math.isinf(shape):
         return {}
-    again = (own["look_false"][0] / own["false"][0]) ** 0.25
+    again = (own["false_marks_on"][0] / own["false_marks"][0]) ** 0.25
     return {"log clumps": math.log(shape), "clumps": math.log(shape) * again}
 
 
@@ -293,7 +293,7 @@ def _of_images(own: dict[str, Floats], together: float) -> dict[str, float]:
         "ease of an image": first,
         "ease of an image, squared": last**2,
         "ease of an image if together": together * first,
-        "ease of images by weight": (first + last) * float(own["weight"][0]),
+        "ease of images by weight": (first + last) * float(own["class_weight"][0]),
         "log how images differ": math.log(own["image_ease_sd"][0]),
     }
 
@@ -329,7 +329,7 @@ def _of_words(state: DetectionDraw, own: dict[str, Floats], together: float) -> 
             "high if alone": alone * high,
             "slope if high": (1.0 - alone) * high * slope,
             "offset if alone": alone * float(own["score_offset"][2]),
-            "false if high and alone": alone * high * math.log(own["false"][2]),
+            "false if high and alone": alone * high * math.log(own["false_marks"][2]),
         }
     return found
 

@@ -71,7 +71,7 @@ def number_rows(posterior: Posterior, found: DetectionSummary, data: Highlands) 
         {"what": what, **numbers[name]}
         for what, name in (
             ("real, seen by somebody", "n_objects"),
-            ("real, missed by all", "n_missed"),
+            ("missed by everyone (estimate)", "n_missed"),
             ("real, in all", "n_total"),
             ("false marks", "n_false_marks"),
         )

@@ -67,8 +67,8 @@ def draw_parameters(rng: np.random.Generator, prior: Detection, count: int) -> F
 
 
 def _draw_parameters(rng: np.random.Generator, prior: Detection, count: int) -> Floats:
-    beliefs, classes = prior.beliefs, len(prior.parameters.weight)
-    images = len(prior.parameters.objects)
+    beliefs, classes = prior.beliefs, len(prior.parameters.class_weight)
+    images = len(prior.parameters.expected_objects)
     false_marks = _draw_false_marks(rng, prior, count)
     shape = beliefs.objects_shape * np.exp(beliefs.objects_shape_sd * rng.normal(size=(count, 1)))
     mean = beliefs.objects_mean * np.exp(beliefs.objects_mean_sd * rng.normal(size=(count, 1)))
@@ -98,7 +98,7 @@ def _draw_image_eases(rng: np.random.Generator, prior: Detection, count: int) ->
     """Draws of θ and σ_θ."""
     sd, c = prior.beliefs.image_ease_sd, prior.beliefs.image_ease_sd_shape
     spread = sd * np.sqrt(c / rng.standard_gamma(c, (count, 1)))
-    return [spread * rng.standard_normal((count, len(prior.parameters.objects))), spread]
+    return [spread * rng.standard_normal((count, len(prior.parameters.expected_objects))), spread]
 
 
 def shares_of_classes(prior: Detection, weight: Floats, ease: Floats) -> Floats:
@@ -311,7 +311,7 @@ def find_objects(
     own = {name: batch[:, place][row] for name, place in where.items()}
     image = images_of_zones(prior)[zone]
     theta = own["image_ease"][np.arange(len(row)), image]
-    g = pick(rng, shares_of_classes(prior, own["weight"], theta))
+    g = pick(rng, shares_of_classes(prior, own["class_weight"], theta))
     decoy = (g >= prior.real)[:, np.newaxis]
     level, size = base.draw(rng, prior, np.where(decoy, own["false_size"], own["size_share"]))
     every = np.arange(len(row))
@@ -345,7 +345,7 @@ def tell_stories(
         rate = np.minimum(_rates_on_images(rng, prior, batch), TOO_MANY)
         n_false = rng.poisson(rate[:, image_of] * covers)
         n_objects = rng.poisson(
-            np.minimum(batch[:, where["objects"]], TOO_MANY)[:, image_of] * share
+            np.minimum(batch[:, where["expected_objects"]], TOO_MANY)[:, image_of] * share
         )
         # Fewer objects than an expert still needs markings, or too many false ones, cannot do.
         lacking = wanted - n_false
@@ -392,10 +392,10 @@ def _rates_on_images(rng: np.random.Generator, prior: Detection, batch: Floats) 
     Only looks with markings have a parameter; the others' are drawn.
     """
     where, looks = parts(prior), prior.looks
-    usual = np.repeat(batch[:, np.newaxis, where["false"]], len(looks.zones) - 1, axis=1)
+    usual = np.repeat(batch[:, np.newaxis, where["false_marks"]], len(looks.zones) - 1, axis=1)
     rates = rates_of_looks(rng, usual, batch[:, np.newaxis, where["look_shape"]])
     item = np.unique(looks.look, return_index=True)[1]
-    rates[:, looks.image[item], looks.look_list] = batch[:, where["look_false"]]
+    rates[:, looks.image[item], looks.look_list] = batch[:, where["false_marks_on"]]
     return rates
 
 

@@ -23,7 +23,7 @@ from dfcrp.baselines.scores import adjusted_rand_of_draws
 from dfcrp.errors import DfcrpWarning
 from dfcrp.fitting import fit
 from dfcrp.items.items import Items
-from dfcrp.likelihoods.circle.columns import AXES
+from dfcrp.likelihoods.circle.scatter import AXES
 from dfcrp.likelihoods.differences import name_of_offset
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.report.tables import markdown_table, prepare_out, provenance, write_json

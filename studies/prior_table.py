@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dfcrp import prior
-from dfcrp.likelihoods.circle.columns import circle_columns
-from dfcrp.likelihoods.circle.hyper import circle_hyper
+from dfcrp.likelihoods.circle.hyper import CircleSettings, circle_hyper
 from dfcrp.likelihoods.circle.kernel import WIDTH
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
-from dfcrp.likelihoods.circle.settings import CircleSettings
+from dfcrp.likelihoods.circle.scatter import circle_columns
 from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.report.tables import (
     markdown_table,

@@ -11,8 +11,7 @@ from dfcrp.likelihoods.circle.likelihood import lay_out_circles
 from dfcrp.persons import persons_of
 from dfcrp.priors.base import Facts
 from dfcrp.priors.registry import prior_named
-from dfcrp.sampling.problem import Problem
-from dfcrp.sampling.setup import assemble
+from dfcrp.sampling.problem import Problem, assemble
 from dfcrp.settings.config import Config
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from dfcrp.errors import RunFolderError
-from dfcrp.report.tables import plain, prepare_out, write_json
+from dfcrp.report.tables import prepare_out, write_json
+from dfcrp.values import as_json
 
 SETTINGS = "settings.json"
 RESULTS = "datasets"
@@ -24,7 +25,7 @@ class ResultStore:
 
     def __init__(self, folder: Path, settings: Mapping[str, Any]) -> None:
         self.folder = prepare_out(folder)
-        self.settings = plain(settings)
+        self.settings = as_json(settings)
         self.digest = digest_of(self.settings)
         known = self._known_settings()
         if known is None:

@@ -80,7 +80,7 @@ FEATURES = (
     Feature("posterior", "catalogue, members, experts, summary", "answers"),
     Feature("explain", "explain", "answers"),
     Feature("evaluate", "`evaluate`", "answers"),
-    Feature("doubles", "suspected doubles", "answers"),
+    Feature("doubles", "possible duplicates", "answers"),
     Feature("report", "report", "answers"),
     Feature("explorer", "explorer", "answers"),
     Feature("overview", "overview of many images", "answers"),

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from dfcrp import baselines, crp, prior, simulate
+    from dfcrp import baselines, simulate
     from dfcrp.estimator import DFCRP
     from dfcrp.evaluation.api import evaluate
     from dfcrp.fitting import fit, resume
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from dfcrp.items.items import Items
     from dfcrp.posterior.posterior import Posterior
     from dfcrp.posterior.saving import load
+    from dfcrp.priors.exact import crp
+    from dfcrp.priors.exact import dfcrp as prior
     from dfcrp.summaries.point_partition import point_partition
 else:
     # The same names with their homes; a type checker does not see __getattr__, which would let it
@@ -54,13 +56,18 @@ else:
         "Posterior": "dfcrp.posterior.posterior",
         "point_partition": "dfcrp.summaries.point_partition",
     }
-    _MODULES = ("baselines", "crp", "prior", "simulate")
+    _MODULES = {
+        "baselines": "dfcrp.baselines",
+        "crp": "dfcrp.priors.exact.crp",
+        "prior": "dfcrp.priors.exact.dfcrp",
+        "simulate": "dfcrp.simulate",
+    }
 
     def __getattr__(name):
         if name in _HOMES:
             return getattr(import_module(_HOMES[name]), name)
         if name in _MODULES:
-            return import_module(f"dfcrp.{name}")
+            return import_module(_MODULES[name])
         raise AttributeError(f"module 'dfcrp' has no attribute {name!r}")
 
     def __dir__():

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import DfcrpError, SettingsError
+from dfcrp.values import Json
 
 #: How an age is derived, by CraterStats' name, and in words.
 METHODS = {"poisson": "Poisson estimate", "d-fit": "differential fit", "c-fit": "cumulative fit"}
@@ -184,7 +185,7 @@ class Isochrons:
     isochrons: Mapping[str, Sequence[tuple[float, Series]]]
     levels: Mapping[str, Series | None]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """For a file."""
         return {
             "chronology": self.chronology,

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.values import Json
+
 #: Draws read at a time when a summary streams over a run.
 BLOCK = 256
 
@@ -113,7 +115,7 @@ class Columns(NamedTuple):
         return self.judged_of(behind=False) + self.judged_of(behind=True)
 
     def judged_of(self, *, behind: bool) -> list[int]:
-        """Of these the parameters behind the answers, or the answers."""
+        """Of these the model parameters, or the answers."""
         found, start = [], 0
         for variable in self.shared:
             shape = self.shape(variable)
@@ -132,7 +134,7 @@ class Columns(NamedTuple):
             self.parameters, (*self.shared, *other.shared), {**self.coords, **other.coords}
         )
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Json:
         """Plain lists and dictionaries."""
         return {
             "parameters": list(self.parameters),

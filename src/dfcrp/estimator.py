@@ -13,6 +13,7 @@ from dfcrp.items.items import items_of
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.posterior.explain import membership_of_new
 from dfcrp.posterior.posterior import Posterior
+from dfcrp.values import Array, Json
 
 try:
     from sklearn.base import BaseEstimator, ClusterMixin
@@ -130,14 +131,14 @@ class DFCRP(ClusterMixin, BaseEstimator):
         self._keep(posterior)
         return self
 
-    def _checked(self, X: Any, *, reset: bool) -> NDArray[Any]:
+    def _checked(self, X: Any, *, reset: bool) -> Array:
         if likelihood_named(self.likelihood).text:
-            options: dict[str, Any] = {"dtype": object, "ensure_all_finite": False}
+            options: Json = {"dtype": object, "ensure_all_finite": False}
         else:
             options = {"dtype": np.float64}
         if reset:
             options["ensure_min_samples"] = 2
-        found: NDArray[Any] = validate_data(self, X, reset=reset, **options)
+        found: Array = validate_data(self, X, reset=reset, **options)
         return found
 
     def _keep(self, posterior: Posterior) -> None:

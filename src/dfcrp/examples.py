@@ -11,7 +11,6 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from dfcrp.io.formats.craterstats import write_scc
 from dfcrp.io.tables import ReadTable, write_files
 from dfcrp.items.site import Ring, Site
+from dfcrp.values import Json
 
 MOON_KM = 1737.4
 #: People who list, and how likely each of them is to list an object.
@@ -135,7 +135,7 @@ def boxes(folder: Path, seed: int = 1) -> list[Path]:
     cells = [places(int(rng.poisson(5))) for _ in images]
     files: dict[Path, bytes] = {}
     for name, (finds, false) in SOURCES.items():
-        annotations: list[dict[str, Any]] = []
+        annotations: list[Json] = []
         for image, there in zip(images, cells, strict=True):
             seen = there[rng.random(len(there)) < finds]
             seen = seen + rng.normal(0.0, 0.05 * seen[:, [2, 3, 2, 3]], seen.shape)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from dfcrp.errors import DfcrpError, RunFolderError
+from dfcrp.values import Json
 
 #: What a file or folder is called until it is whole.
 PART = ".part"
@@ -40,7 +41,7 @@ class Folder:
         self.path = path
         self._descriptor = descriptor
 
-    def _at(self, name: str) -> tuple[Any, dict[str, Any]]:
+    def _at(self, name: str) -> tuple[Any, Json]:
         """A name in this folder, as the functions of ``os`` take it."""
         if name in ("", ".", "..") or "/" in name or os.sep in name or "\0" in name:
             raise ValueError(f"{name!r} is no name in a folder")

@@ -15,7 +15,7 @@ import pytest
 from dfcrp.draws import MemoryDraws
 from dfcrp.items.items import Items
 from dfcrp.items.site import Site
-from dfcrp.likelihoods.circle.columns import REST
+from dfcrp.likelihoods.circle.scatter import REST
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.posterior.saving import write_results
 from dfcrp.report import write_report

@@ -18,7 +18,7 @@ from dfcrp.persons import check_groups, groups_by_person, persons_of
 from dfcrp.priors.detection.settings import DetectionSettings
 from dfcrp.runs.folder import write_markings
 from dfcrp.sampling.chain import Chain
-from dfcrp.sampling.setup import problem_of
+from dfcrp.sampling.problem import problem_of
 from dfcrp.settings.config import make_config, resolve, to_toml
 from studies import detection as study
 from studies.detection_designs import DETECTION_DESIGNS
@@ -41,7 +41,7 @@ def run_folder(markings, tmp_path_factory):
     arguments += ["--prior", "detection", "--chains", "2"]
     result = CliRunner().invoke(command, [*arguments, "--scans", "400", "--seed", "3"])
     assert result.exit_code == 0, result.output
-    assert "real, missed by all" in result.output
+    assert "missed by everyone (estimate)" in result.output
     assert "nan" not in result.output
     return folder / "run"
 

@@ -57,7 +57,7 @@ def test_boxes_and_their_double(boxes, capsys):
     assert json.loads((boxes / "summary.json").read_text())["suspected_doubles"] == 1
     assert main(["report", str(boxes)]) == 0
     out = capsys.readouterr().out
-    assert "Suspected doubles: 1 box" in out
+    assert "Possible duplicates: 1 box" in out
     assert "report.html" in out
 
 
@@ -66,7 +66,7 @@ def test_report_in_the_items_own_columns(boxes):
     for words in (
         "x ± sd",
         "width (95 %)",
-        "Suspected doubles",
+        "Possible duplicates",
         "How far do boxes scatter?",
         "17 boxes by 4 experts",
     ):

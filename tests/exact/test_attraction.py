@@ -23,8 +23,7 @@ from dfcrp.errors import SettingsError
 from dfcrp.moves import pair
 from dfcrp.persons import Persons
 from dfcrp.priors.attraction import kernel as attraction
-from dfcrp.priors.attraction.prior import ATTRACTION
-from dfcrp.priors.attraction.settings import AttractionSettings
+from dfcrp.priors.attraction.prior import ATTRACTION, AttractionSettings
 from dfcrp.priors.base import Facts
 from dfcrp.priors.contract import log_cluster, log_join
 from dfcrp.priors.tail import rebuild_tail

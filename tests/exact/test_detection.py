@@ -158,7 +158,60 @@ CASES = [
                       [(0, 0.3, (0, 1)), (0, 0.7, (0, 1, 2)), (1, 1.0, (1, 2))]),
         },
     ),
+    # People said what is real: without decoys, with them, with categories, lists of one person,
+    # sizes of the members, and parts of images.
+    ([0, 1, 0, 1, 2], [0, 1, 2], {"classes": 2, "reality": [1, 0, 0, 0, -1]}),
+    (
+        [0, 1, 2, 0, 1], [0, 0, 1],
+        {"classes": 1, "decoys": True, "reality": [1, 0, -1, -1, 0]},
+    ),
+    (
+        [0, 1, 2, 1, 2, 0],
+        [0, 0, 1],
+        {
+            "classes": 2, "decoys": True, "images": [0, 0, 0, 1, 1, 1], "looks": [(2, 0)],
+            "said": [0, 1, -1, 1, 1, 0], "scores": [0.1, np.nan, 0.7, 0.5, 3.0, 1.0],
+            "reality": [1, 0, -1, 1, 1, 0], "decided": [-1, -1, -1, 0, -1, -1],
+        },
+    ),
+    (
+        [0, 1, 2, 0, 1],
+        [0, 0, 1],
+        {
+            "classes": 2, "said": [0, 1, 0, 2, -1], "sizes_drawn": False,
+            "reality": [1, 0, 1, 0, 1], "decided": [1, -1, -1, -1, 2],
+        },
+    ),
+    (
+        [0, 1, 2, 0, 1, 2],
+        [0, 1, 2],
+        {
+            "classes": 2, "decoys": True, "images": [0, 0, 0, 0, 1, 1],
+            "reality": [0, 1, 0, -1, 0, 0],
+            "zones": ([0, 1, 1, 1, 2, 2],
+                      [(0, 0.3, (0, 1)), (0, 0.7, (0, 1, 2)), (1, 1.0, (1, 2))]),
+        },
+    ),
 ]  # fmt: skip
+
+
+def who_may_meet(n, prior, settings):
+    """Two on one image; what is not real stays alone, or away from what is; None: everybody."""
+    images, word = settings.get("images"), settings.get("reality")
+    decided = settings.get("decided") or [-1] * n
+    if images is None and word is None:
+        return None
+    allowed = np.ones((n, n), bool)
+    decoys = len(prior.parameters.class_weight) > prior.real
+    for i, j in product(range(n), repeat=2):
+        if i == j:
+            continue
+        allowed[i, j] = images is None or images[i] == images[j]
+        if word is not None:
+            unreal = word[i] < 0 or word[j] < 0
+            allowed[i, j] &= not unreal if not decoys else word[i] * word[j] >= 0
+        allowed[i, j] &= decided[i] == decided[j] or -1 in (decided[i], decided[j])
+    return allowed
 
 
 class Setting:
@@ -167,8 +220,7 @@ class Setting:
     def __init__(self, families, persons, settings, seed):
         self.families = families
         self.prior = twin.make_prior(families, persons, seed=seed, **settings)
-        images = settings.get("images")
-        allowed = images and [[a == b for b in images] for a in images]
+        allowed = self.allowed = who_may_meet(len(families), self.prior, settings)
         bare = small.make_problem(families, allowed=allowed)
         self.problem = twin.with_prior(bare, self.prior)
         rng = self.rng = np.random.default_rng([seed, 92])
@@ -180,6 +232,9 @@ class Setting:
             if reference.keeps_the_rule(c, families, allowed)
         ]
         self.place = {c: k for k, c in enumerate(self.partitions)}
+
+    def may_join(self, i, members) -> bool:
+        return self.allowed is None or all(self.allowed[i][j] for j in members)
 
     def target(self) -> np.ndarray:
         logs = [twin.log_partition(self.prior, c, self.families) for c in self.partitions]
@@ -271,7 +326,7 @@ def test_weights_are_ratios_of_factors(setting):
                 assert log_cluster(prior, data, state, k, size) == pytest.approx(whole)
                 assert log_tilt(prior, data, state, k, size) == pytest.approx(whole)
                 for i in range(len(families)):
-                    if families[i] not in held and prior.looks.image[i] == image:
+                    if families[i] not in held and setting.may_join(i, members):
                         more = twin.log_factor(
                             prior, [*held, families[i]], size, image, [*members, i]
                         )
@@ -289,7 +344,7 @@ def test_histories_sum_to_one():
     for setting in map(setting_of, range(len(CASES))):
         experts = range(len(setting.prior.person))
         sets = [s for size in range(len(experts) + 1) for s in combinations(experts, size)]
-        for g in range(len(setting.prior.parameters.weight)):
+        for g in range(len(setting.prior.parameters.class_weight)):
             for level in range(0, len(setting.prior.away), 5):
                 for zone in range(len(setting.prior.looks.share)):
                     total = sum(twin.history(setting.prior, g, level, s, zone) for s in sets)
@@ -313,7 +368,8 @@ def test_lists_of_what_is_seen_sum_to_one():
         [0, 1, 0, 1], [0, 1], sizes=None, classes=2, decoys=True, seed=8, images=[0, 0, 1, 1]
     )
     parameters = prior.parameters
-    parameters.objects[:], parameters.look_false[:] = (0.6, 0.3), (0.2, 0.1, 0.15, 0.05)
+    parameters.expected_objects[:] = 0.6, 0.3
+    parameters.false_marks_on[:] = 0.2, 0.1, 0.15, 0.05
     total, most = 0.0, 5
     for counts in product(range(most), repeat=4):
         images = np.repeat([0, 0, 1, 1], counts)
@@ -354,7 +410,7 @@ def test_updates_of_the_partition(setting):
 def test_planted_bugs_move_the_target():
     """A single that is never false; two lists of a person that notice apart."""
     setting = Setting([0, 1, 2, 0, 1], [0, 0, 1], {"classes": 2}, 5)
-    setting.prior.parameters.look_false[:] = 0.5 * setting.prior.parameters.objects
+    setting.prior.parameters.false_marks_on[:] = 0.5 * setting.prior.parameters.expected_objects
     detection.rebuild_tables(setting.prior)
     assert setting.worst_change(setting.one(0)) < TOLERANCE
     setting.prior.tables.false[:] -= 0.4
@@ -362,6 +418,25 @@ def test_planted_bugs_move_the_target():
     detection.rebuild_tables(setting.prior)
     setting.prior.tables.again[:] += 0.5
     assert setting.worst_change(setting.one(0)) > 1e-3
+
+
+def test_bugs_about_what_people_said_move_the_target():
+    """The word on one marking, and the category that one is of, are forgotten."""
+    said = {"classes": 1, "decoys": True, "reality": [1, 0, -1, -1, 0]}
+    setting = Setting([0, 1, 2, 0, 1], [0, 0, 1], said, 21)
+    assert setting.worst_change(setting.one(1)) < TOLERANCE
+    setting.prior.word[0] = 0
+    target = setting.target()
+    setting.prior.word[0] = 1
+    setting.target = lambda: target
+    assert setting.worst_change(setting.one(1)) > 1e-3
+    said = {"classes": 2, "said": [0, 1, 0, 2, -1], "decided": [1, -1, -1, -1, -1]}
+    setting = Setting([0, 1, 2, 0, 1], [0, 0, 1], {**said, "reality": [1, 0, 0, 0, 0]}, 22)
+    assert setting.worst_change(setting.one(1)) < TOLERANCE
+    target = setting.target()
+    setting.prior.categories.decided[0] = -1
+    setting.target = lambda: target
+    assert setting.worst_change(setting.one(1)) > 1e-4
 
 
 def test_bugs_about_who_looked_move_the_target():
@@ -387,7 +462,7 @@ def test_bugs_about_false_marks_and_silent_looks_move_the_target():
         return max(setting.worst_change(setting.one(i)) for i in range(len(setting.families)))
 
     def one_rate(prior):
-        rates = prior.parameters.false[prior.looks.look_list]
+        rates = prior.parameters.false_marks[prior.looks.look_list]
         prior.tables.look_false[:] = np.log(rates)
 
     def forgotten(prior):

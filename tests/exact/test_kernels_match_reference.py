@@ -18,7 +18,7 @@ from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import plane
 from dfcrp.moves import assignment, revisit, scan
 from dfcrp.priors import tail
-from dfcrp.priors.arrivals import concentration, exchange, order
+from dfcrp.priors.arrivals import exchange, order
 from dfcrp.sampling import problem as problem_module
 from reference import kernel_reference as reference
 from reference import small_problems as small
@@ -256,8 +256,7 @@ def test_alpha_target(layout):
         clusters = len(set(case.labels))
         grid = case.rng.uniform(0.05, 8.0, size=3)
         fast = [
-            concentration.log_alpha_target(case.state.seated, clusters, 2.0, 0.5, math.log(a))
-            for a in grid
+            order.log_alpha_target(case.state.seated, clusters, 2.0, 0.5, math.log(a)) for a in grid
         ]
         slow = [
             reference.log_alpha(case.labels, case.families, case.order, a, 2.0, 0.5) for a in grid
@@ -354,7 +353,7 @@ def test_alpha_finds_its_place_where_two_lists_agree():
     seated = np.repeat([0, 3], [4996, 5004])
     alpha, found = 1.2, []
     for _ in range(2020):
-        alpha = concentration.update_alpha(rng, seated, 5000, 1.0, 0.01, alpha, 1.0)
+        alpha = order.update_alpha(rng, seated, 5000, 1.0, 0.01, alpha, 1.0)
         found.append(math.log(alpha))
     grid = np.linspace(-30.0, 10.0, 40_001)
     log_p = 5.0 * grid - 5004.0 * np.log(3.0 + np.exp(grid)) - 0.01 * np.exp(grid)

@@ -16,8 +16,8 @@ import pytest
 from scipy import stats
 
 from dfcrp.likelihoods.circle import kernel as circle
-from dfcrp.likelihoods.circle.columns import circle_columns
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
+from dfcrp.likelihoods.circle.scatter import circle_columns
 from dfcrp.moves.paper import run_modified, run_unmodified
 from dfcrp.moves.scan import start_alone
 from dfcrp.priors.arrivals.kernel import Arrivals

@@ -14,10 +14,9 @@ import pytest
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.record import candidates as record_candidates
 from dfcrp.likelihoods.record import pilot
-from dfcrp.likelihoods.record.hyper import facts_of_pairs, law_of_field, pair_ratio
+from dfcrp.likelihoods.record.hyper import RecordSettings, facts_of_pairs, law_of_field, pair_ratio
 from dfcrp.likelihoods.record.likelihood import RECORDS
 from dfcrp.likelihoods.record.pilot import Ends, Matching
-from dfcrp.likelihoods.record.settings import RecordSettings
 from studies.made_up_records import HARD_SURVEY, places, survey
 
 #: A path and a star, of records 0 to 4 on one list and 5 to 9 on the other: no cycles.

@@ -13,8 +13,8 @@ from scipy import special, stats
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.law import rebuild_rows
 from dfcrp.likelihoods.record import kernel, rates
+from dfcrp.likelihoods.record.hyper import RecordSettings
 from dfcrp.likelihoods.record.likelihood import RECORDS
-from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.sampling.problem import new_state
 from reference import record_reference
 from reference import small_problems as small

@@ -12,10 +12,9 @@ from dfcrp.items.items import Items
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods import integrated
 from dfcrp.likelihoods.record import kernel
-from dfcrp.likelihoods.record.hyper import log_bayes_factors
+from dfcrp.likelihoods.record.hyper import RecordSettings, log_bayes_factors
+from dfcrp.likelihoods.record.levels import edit_distances
 from dfcrp.likelihoods.record.likelihood import RECORDS
-from dfcrp.likelihoods.record.settings import RecordSettings
-from dfcrp.likelihoods.record.strings import edit_distances
 from reference import record_reference
 
 COLUMNS = {

@@ -16,7 +16,7 @@ from scipy.stats import gamma
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import sphere, tolerance
-from dfcrp.likelihoods.circle.columns import CIRCLE_COLUMNS_WITH_REST
+from dfcrp.likelihoods.circle.scatter import CIRCLE_COLUMNS_WITH_REST
 from dfcrp.sampling.chain import Chain
 from reference import small_problems as small
 

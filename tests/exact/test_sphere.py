@@ -18,8 +18,8 @@ from scipy import stats
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import sphere
-from dfcrp.likelihoods.circle.columns import CIRCLE_COLUMNS_WITH_REST
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
+from dfcrp.likelihoods.circle.scatter import CIRCLE_COLUMNS_WITH_REST
 from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.problem import Problem, build_data

@@ -22,7 +22,8 @@ from dfcrp.compiled.state import (
     Block,
 )
 from dfcrp.priors import tail
-from dfcrp.priors.arrivals import concentration, exchange, kernel, order, procession, seating
+from dfcrp.priors.arrivals import exchange, kernel, order, procession
+from dfcrp.priors.exact import seating
 from dfcrp.sampling.problem import new_scratch
 from reference import kernel_reference as reference
 from reference import small_problems as small
@@ -582,8 +583,8 @@ def test_target_of_alpha():
 
         def target(alpha, setting=setting, clusters=clusters):
             seated = setting.state.seated
-            known = concentration.LogAlpha(seated, clusters, 2.3, 0.7)
-            return concentration.log_of_alpha(known, math.log(alpha))
+            known = order.LogAlpha(seated, clusters, 2.3, 0.7)
+            return order.log_of_alpha(known, math.log(alpha))
 
         expected = [
             reference.log_alpha(setting.labels, FAMILIES, setting.state.order, alpha, 2.3, 0.7)
@@ -591,18 +592,18 @@ def test_target_of_alpha():
         ]
         found = [target(alpha) for alpha in (0.2, 0.8, 5.0)]
         np.testing.assert_allclose(np.diff(found), np.diff(expected))
-    farthest, seated = concentration.FARTHEST, np.array([0, 1])
+    farthest, seated = order.FARTHEST, np.array([0, 1])
     for value, open_ in ((1.0, True), (-1.0, True), (1.01, False), (-1.01, False)):
-        found = concentration.log_alpha_target(seated, 1, 2.0, 1.0, value * farthest)
+        found = order.log_alpha_target(seated, 1, 2.0, 1.0, value * farthest)
         assert (found > -math.inf) == open_
         assert found < 0.0
 
 
 def test_width_of_steps_of_alpha():
-    young, few = concentration.YOUNG, concentration.FEW
-    assert concentration.step_width(young - 1, few + 1, 7, 2.0) == 1.0
-    assert concentration.step_width(young, few, 7, 2.0) == 1.0
-    assert concentration.step_width(young, few + 1, 7, 2.0) == pytest.approx(2.0 / 3.0)
+    young, few = order.YOUNG, order.FEW
+    assert order.step_width(young - 1, few + 1, 7, 2.0) == 1.0
+    assert order.step_width(young, few, 7, 2.0) == 1.0
+    assert order.step_width(young, few + 1, 7, 2.0) == pytest.approx(2.0 / 3.0)
 
 
 def test_update_of_alpha(monkeypatch):
@@ -612,10 +613,10 @@ def test_update_of_alpha(monkeypatch):
         asked.append((target, start, width, least))
         return start + moved
 
-    monkeypatch.setattr(concentration, "slice_update", known)
+    monkeypatch.setattr(order, "slice_update", known)
     seated = np.array([0, 1, 1])
     for moved in (0.0, 0.25):
-        found = concentration.update_alpha(None, seated, 2, 2.3, 0.7, 0.3, 1.5)
+        found = order.update_alpha(None, seated, 2, 2.3, 0.7, 0.3, 1.5)
         assert found == (0.3 if moved == 0.0 else pytest.approx(0.3 * math.exp(0.25)))
         target, start, width, least = asked.pop()
         assert target == (seated, 2, 2.3, 0.7)

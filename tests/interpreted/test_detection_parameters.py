@@ -71,7 +71,7 @@ class Setting:
         beliefs |= {"accuracy": 0.83, "decoy_least": 0.01, "decoy_most": 0.99}
         self.prior = prior._replace(beliefs=prior.beliefs._replace(**beliefs))
         # Every class is likely enough to show.
-        weight = self.prior.parameters.weight
+        weight = self.prior.parameters.class_weight
         weight[:] = np.linspace(1.0, 2.0, len(weight)) / (1.5 * len(weight))
         self.prior.parameters.notice[:] *= 0.2
         update.rebuild_tables(self.prior)
@@ -97,7 +97,7 @@ class Setting:
 
     @property
     def classes(self) -> int:
-        return len(self.prior.parameters.weight)
+        return len(self.prior.parameters.class_weight)
 
     @property
     def data(self):
@@ -159,19 +159,19 @@ def test_tables_do_not_depend_on_what_was_there(setting):
 def test_shares_of_classes_on_images(setting):
     """As the updates have them, and as answers about draws do."""
     prior, parameters = setting.prior, setting.prior.parameters
-    images = range(len(parameters.objects))
+    images = range(len(parameters.expected_objects))
     expected = np.array([twin.class_shares(prior, v) for v in images])
     np.testing.assert_allclose(prior.tables.share[:, : setting.classes], expected)
     assert len(images) == 1 or not np.allclose(expected[0], expected[1])
     for v, g in product(images, range(setting.classes)):
         on = kernel.expected_on(prior, v, g)
-        assert on == pytest.approx(parameters.objects[v] * expected[v, g])
-    found = skills.shares_on_images(prior, parameters.weight, parameters.image_ease)
+        assert on == pytest.approx(parameters.expected_objects[v] * expected[v, g])
+    found = skills.shares_on_images(prior, parameters.class_weight, parameters.image_ease)
     np.testing.assert_allclose(found, expected)
     by_name = skills.parameters_by_name(prior, np.array([prior.own, prior.own]))
-    whole = (parameters.objects[:, np.newaxis] * expected).sum(axis=0)
+    whole = (parameters.expected_objects[:, np.newaxis] * expected).sum(axis=0)
     np.testing.assert_allclose(skills.expected_by_class(prior, by_name), [whole, whole])
-    weights = np.tile(parameters.weight, (len(images), 1))
+    weights = np.tile(parameters.class_weight, (len(images), 1))
     told = shares_of_classes(prior, weights, parameters.image_ease)
     np.testing.assert_allclose(told, expected)
 
@@ -232,7 +232,7 @@ def test_classes_are_drawn_by_their_weights(setting):
                     share = shares[g] * twin.share_of(prior, g, level)
                     share /= prior.usual[level]
                     listed = twin.history(prior, g, level, experts, zone, also)
-                    weights.append(parameters.objects[image] * share * listed)
+                    weights.append(parameters.expected_objects[image] * share * listed)
                 else:
                     weights.append(0.0)
             whole = math.exp(twin.log_factor(prior, experts, size, image, members))
@@ -382,7 +382,7 @@ def test_a_normal_between_bounds(monkeypatch):
 
 def test_exposure(setting):
     prior = setting.prior
-    for image in range(len(prior.parameters.objects)):
+    for image in range(len(prior.parameters.expected_objects)):
         seen = sum(share * (1.0 - missed) for _, share, missed in setting.cells(image))
         assert prior.counts.exposure[image] == pytest.approx(seen, rel=1e-12)
     prior.looks.share[:] = 0.0
@@ -439,15 +439,15 @@ def test_update_of_objects(setting, monkeypatch):
     seen, exposure = prior.counts.on_image, prior.counts.exposure
     assert (exposure > 0.0).all()
     expected = (moved[0] + seen) / (moved[0] / moved[1] + exposure)
-    np.testing.assert_allclose(prior.parameters.objects, expected)
+    np.testing.assert_allclose(prior.parameters.expected_objects, expected)
     rng.standard_gamma = lambda shape: 0.0
     update.update_objects(rng, prior)
-    assert (prior.parameters.objects == update.LEAST).all()
+    assert (prior.parameters.expected_objects == update.LEAST).all()
 
 
 def test_cells_of_missed_objects(setting):
     prior = setting.prior
-    for image in range(len(prior.parameters.objects)):
+    for image in range(len(prior.parameters.expected_objects)):
         cells = list(setting.cells(image))
         for u, at in just_inside([share * missed for _, share, missed in cells]):
             assert update.draw_cell(KnownNumbers([u]), prior, image) == cells[at][0]
@@ -458,7 +458,7 @@ def test_cells_of_missed_objects(setting):
 
 def test_missed_objects_are_added(setting, monkeypatch):
     prior, looks, counts = setting.prior, setting.prior.looks, setting.prior.counts
-    images = len(prior.parameters.objects)
+    images = len(prior.parameters.expected_objects)
     rates, given = [], iter([1.0, 2.0, 0.0, 3.0])
     monkeypatch.setattr(update, "draw_poisson", lambda _, rate: rates.append(rate) or next(given))
     drawn = []
@@ -471,7 +471,7 @@ def test_missed_objects_are_added(setting, monkeypatch):
     total = counts.total.copy()
     counts.objects[:] = 9.0
     update.fill_in_missed(None, prior)
-    np.testing.assert_allclose(rates, prior.parameters.objects * (1.0 - counts.exposure))
+    np.testing.assert_allclose(rates, prior.parameters.expected_objects * (1.0 - counts.exposure))
     assert len(drawn) == sum([1, 2, 0, 3][:images])
     objects = counts.seen.copy()
     for cell in drawn:
@@ -604,10 +604,10 @@ def expected_weights(setting, objects):
     shape = prior.beliefs.class_weight + objects.sum(axis=0)
     if not prior.beliefs.image_ease_sd:
         return shape
-    weight, rate = setting.classes * prior.beliefs.class_weight * parameters.weight, 1.0
+    weight, rate = setting.classes * prior.beliefs.class_weight * parameters.class_weight, 1.0
     for v, here in enumerate(objects):
         # π_v over π is by how much the image has more of a class, but for a factor.
-        more = np.array(twin.class_shares(prior, v)) / parameters.weight
+        more = np.array(twin.class_shares(prior, v)) / parameters.class_weight
         # Of objects that is 1 in the mean, of decoys 1.
         more *= 1.0 / more[: prior.real].mean()
         if here.sum():
@@ -629,7 +629,7 @@ def test_update_of_shares(setting, monkeypatch):
     usual = beliefs.size_weight * prior.usual
     decoys = objects[..., prior.real :].sum(axis=(0, 2))
     for found, expected in (
-        (parameters.weight, weights),
+        (parameters.class_weight, weights),
         (parameters.size_share, usual + objects[..., : prior.real].sum(axis=(0, 2))),
         (parameters.false_size, usual + prior.counts.false_at + decoys),
     ):
@@ -653,7 +653,7 @@ def test_an_image_without_objects_says_nothing_of_weights(setting):
     update.count_classes(setting.prior)
     if setting.prior.beliefs.image_ease_sd:
         update.update_weights(KnownNumbers(), setting.prior)
-        np.testing.assert_allclose(setting.prior.parameters.weight, weights / weights.sum())
+        np.testing.assert_allclose(setting.prior.parameters.class_weight, weights / weights.sum())
 
 
 def test_laws_of_sizes_may_be_held(setting):
@@ -666,7 +666,7 @@ def test_laws_of_sizes_may_be_held(setting):
     np.testing.assert_array_equal((parameters.size_share, parameters.false_size), old)
     objects = held.counts.objects[..., : setting.classes]
     expected = held.beliefs.class_weight + objects.sum(axis=(0, 1))
-    np.testing.assert_allclose(parameters.weight, expected / expected.sum())
+    np.testing.assert_allclose(parameters.class_weight, expected / expected.sum())
 
 
 @pytest.mark.parametrize("lists_sd", [0.0, 0.01])
@@ -679,7 +679,7 @@ def test_update_of_false_marks(setting, monkeypatch, lists_sd, looks_sd):
     prior = setting.prior._replace(beliefs=setting.prior.beliefs._replace(**beliefs))
     parameters, counts, looks = prior.parameters, prior.counts, prior.looks
     asked = noted(monkeypatch, false_marks)
-    names = ("false_shape", "look_shape", "false", "false_share")
+    names = ("false_shape", "look_shape", "false_marks", "false_share")
     old = {name: getattr(parameters, name).copy() for name in names}
     rng = KnownNumbers()
     false_marks.update_false_marks(rng, prior)
@@ -690,21 +690,21 @@ def test_update_of_false_marks(setting, monkeypatch, lists_sd, looks_sd):
     assert [(type(one[0]).__name__, *one[0][1:]) for one in asked] == expected
     assert all(width > 0.5 and 0.0 < least < 1e-10 for *_, width, least in asked)
     starts = [old[name][0] for name, sd in zip(names, (lists_sd, looks_sd), strict=False) if sd]
-    starts += old["false"].tolist() if len(expected) > len(starts) else []
+    starts += old["false_marks"].tolist() if len(expected) > len(starts) else []
     np.testing.assert_allclose([start for _, start, *_ in asked], np.log(starts))
     shape = old["false_shape"][0] * math.exp(0.25 * (lists_sd > 0.0))
     clumps = old["look_shape"][0] * math.exp(0.25 * (looks_sd > 0.0))
     assert parameters.false_shape[0] == pytest.approx(shape)
     assert parameters.look_shape[0] == pytest.approx(clumps)
-    false = old["false"] * math.exp(0.25)
+    false = old["false_marks"] * math.exp(0.25)
     if known and not decoys:
         share = old["false_share"][0] * prior.beliefs.markings / looks.covered
         false = (shape + counts.false) / (shape / share + looks.covered)
-    np.testing.assert_allclose(parameters.false, false)
+    np.testing.assert_allclose(parameters.false_marks, false)
     usual = false[looks.look_list]
     if not known:
         usual = (clumps + counts.look_false) / (clumps / usual + looks.look_share)
-    np.testing.assert_allclose(parameters.look_false, usual)
+    np.testing.assert_allclose(parameters.false_marks_on, usual)
     # 1 / q is Gamma.
     rate = prior.beliefs.share_rate
     rate += (shape * false * looks.covered / prior.beliefs.markings).sum()

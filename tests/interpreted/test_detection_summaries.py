@@ -47,7 +47,7 @@ class Setting:
 
     @property
     def classes(self) -> int:
-        return len(self.prior.parameters.weight)
+        return len(self.prior.parameters.class_weight)
 
     def found(self, draws=2) -> summaries.Found:
         n, count = len(self.families), len(EDGES) + 1
@@ -163,7 +163,7 @@ def weights_of(setting, members, size) -> tuple[list[float], int, int]:
     for g, share in enumerate(twin.class_shares(prior, 0)):
         share *= twin.share_of(prior, g, level) / prior.usual[level]
         listed = twin.history(prior, g, level, experts, zone, also)
-        weights.append(parameters.objects[0] * share * listed)
+        weights.append(parameters.expected_objects[0] * share * listed)
     return weights, zone, level
 
 
@@ -246,7 +246,7 @@ def test_missed_and_new_objects(setting, monkeypatch):
     for zone in range(len(looks.share)):
         for level in range(setting.levels):
             for g in range(setting.classes):
-                rate = parameters.objects[0] * twin.class_shares(prior, 0)[g]
+                rate = parameters.expected_objects[0] * twin.class_shares(prior, 0)[g]
                 rate *= twin.share_of(prior, g, level)
                 rate *= looks.share[zone]
                 usual = parameters.notice[g].mean()
@@ -261,7 +261,7 @@ def test_missed_and_new_objects(setting, monkeypatch):
                 expected.missed_at[1, level] += missed
                 expected.common[1] += missed * setting.common(g, level)[0]
     for f in range(setting.experts):
-        expected.new_sizes[1, 1] += draw(parameters.false[f] * looks.covered[f])
+        expected.new_sizes[1, 1] += draw(parameters.false_marks[f] * looks.covered[f])
     np.testing.assert_allclose(rates, asked)
     for name in ("hidden", "missed", "missed_at", "common", "new_sizes"):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), err_msg=name)
@@ -326,7 +326,7 @@ def test_missed_objects_of_some_images(monkeypatch):
             for zone in range(looks.zones[v], looks.zones[v + 1]):
                 for level in range(levels):
                     for g in range(2):
-                        rate = parameters.objects[v] * looks.share[zone]
+                        rate = parameters.expected_objects[v] * looks.share[zone]
                         rate *= twin.class_shares(prior, v)[g]
                         rate *= parameters.size_share[level]
                         rate *= twin.history(prior, g, level, (), zone)

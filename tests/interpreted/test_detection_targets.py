@@ -61,7 +61,7 @@ def make_prior(name):
 def with_counts(prior):
     """The prior with random counts that go together."""
     rng, counts, looks = np.random.default_rng(5), prior.counts, prior.looks
-    used = np.arange(counts.seen.shape[2]) < len(prior.parameters.weight)
+    used = np.arange(counts.seen.shape[2]) < len(prior.parameters.class_weight)
     counts.seen[:] = rng.integers(0, 3, counts.seen.shape) * used
     counts.objects[:] = counts.seen + rng.integers(0, 3, counts.seen.shape) * used
     counts.total[:] = 0.0
@@ -78,9 +78,9 @@ def with_counts(prior):
 
 def about(prior):
     """Sums that the updates keep, for the parameters as they are."""
-    for g in range(len(prior.parameters.weight)):
+    for g in range(len(prior.parameters.class_weight)):
         prior.counts.usual[g] = prior.parameters.notice[g].mean()
-    if len(prior.parameters.weight) > prior.real:
+    if len(prior.parameters.class_weight) > prior.real:
         odds = prior.parameters.notice[prior.real]
         prior.counts.readily[0] = (1.0 / (1.0 + np.exp(-odds))).sum()
 
@@ -160,7 +160,7 @@ def shifts_of_person(prior) -> list[bool]:
 
 def shifts_of_class(prior) -> list[bool]:
     found = []
-    for g, step in product(range(len(prior.parameters.weight)), STEPS):
+    for g, step in product(range(len(prior.parameters.class_weight)), STEPS):
 
         def move(own, g=g, step=step):
             own.ease[g] += step
@@ -321,7 +321,7 @@ def law_of_weight(prior) -> tuple[np.ndarray, np.ndarray]:
         share = 1.0 / (1.0 + math.exp(-odds))
 
         def move(own, share=share):
-            own.weight[:] = share, 1.0 - share
+            own.class_weight[:] = share, 1.0 - share
 
         logs.append(difference(prior, move) + math.log(share * (1.0 - share)))
     law = np.cumsum(np.exp(np.array(logs) - max(logs)))
@@ -339,9 +339,9 @@ def weights_keep_their_law(update_weights=update.update_weights) -> bool:
     rng, drawn = np.random.default_rng(8), []
     for start in np.interp(rng.random(4000), law, grid):
         share = 1.0 / (1.0 + math.exp(-start))
-        prior.parameters.weight[:] = share, 1.0 - share
+        prior.parameters.class_weight[:] = share, 1.0 - share
         update_weights(rng, prior)
-        first, second = prior.parameters.weight
+        first, second = prior.parameters.class_weight
         assert first + second == pytest.approx(1.0)
         drawn.append(math.log(first / second))
     places = np.interp(drawn, grid, law)
@@ -357,14 +357,14 @@ def rates_of_lists(prior, log_rate=false_marks.log_rate_of_list) -> list[bool]:
     """log φ_f, a_dp moved along, what it is on each image integrated out."""
     found = []
     for f, step in product(range(len(prior.person)), (-3.0, -0.4, 0.5, 1.5)):
-        start = math.log(prior.parameters.false[f])
+        start = math.log(prior.parameters.false_marks[f])
 
         def move(own, f=f, step=step):
-            with_decoys = len(own.weight) > prior.real
-            before = with_decoys and twin.readiness(prior, own.false[np.newaxis])[0]
-            own.false[f] *= math.exp(step)
+            with_decoys = len(own.class_weight) > prior.real
+            before = with_decoys and twin.readiness(prior, own.false_marks[np.newaxis])[0]
+            own.false_marks[f] *= math.exp(step)
             if with_decoys:
-                after = twin.readiness(prior, own.false[np.newaxis])[0]
+                after = twin.readiness(prior, own.false_marks[np.newaxis])[0]
                 own.notice[prior.real] += after - before
 
         target = false_marks.RateOfList(prior, f)
@@ -385,12 +385,12 @@ def test_rates_and_decoys_move_as_the_target_says(prior, monkeypatch):
     gamma = false_marks.are_known(prior)
     for f in range(len(prior.person)):
         old, shape = prior.own.copy(), parameters.false_shape[0] + prior.counts.false[f]
-        before = twin.readiness(prior, parameters.false[np.newaxis])[0]
-        start = parameters.false[f]
+        before = twin.readiness(prior, parameters.false_marks[np.newaxis])[0]
+        start = parameters.false_marks[f]
         false_marks.update_list(known, prior, f)
-        drawn = parameters.false[f]
-        if len(parameters.weight) > prior.real:
-            after = twin.readiness(prior, parameters.false[np.newaxis])[0]
+        drawn = parameters.false_marks[f]
+        if len(parameters.class_weight) > prior.real:
+            after = twin.readiness(prior, parameters.false_marks[np.newaxis])[0]
             moved = parameters.notice[prior.real].copy()
             prior.own[:] = old
             np.testing.assert_allclose(moved, parameters.notice[prior.real] + after - before)
@@ -405,7 +405,7 @@ def test_rates_and_decoys_move_as_the_target_says(prior, monkeypatch):
         for value in (0.3, 2.0):
 
             def move(own, f=f, value=value):
-                own.false[f] = own.look_false[prior.looks.look_list == f] = value
+                own.false_marks[f] = own.false_marks_on[prior.looks.look_list == f] = value
 
             laws = stats.gamma.logpdf([value, start], shape, scale=drawn / shape)
             assert same(laws[0] - laws[1], difference(prior, move))
@@ -418,17 +418,17 @@ def looks_of_lists(prior, update_looks=false_marks.update_looks) -> list[bool]:
         known, old = KnownNumbers(), prior.own.copy()
         update_looks(known, prior, f)
         mine = range(looks.list_look[f], looks.list_look[f + 1])
-        drawn = parameters.look_false.copy()
+        drawn = parameters.false_marks_on.copy()
         prior.own[:] = old
         if math.isinf(parameters.look_shape[0]):
-            found += [drawn[look] == parameters.false[f] for look in mine]
+            found += [drawn[look] == parameters.false_marks[f] for look in mine]
             continue
         for look, shape in zip(mine, known.gammas, strict=True):
-            start = parameters.look_false[look]
+            start = parameters.false_marks_on[look]
             for value in (0.1, 1.5):
 
                 def move(own, look=look, value=value):
-                    own.look_false[look] = value
+                    own.false_marks_on[look] = value
 
                 laws = stats.gamma.logpdf([value, start], shape, scale=drawn[look] / shape)
                 found.append(same(laws[0] - laws[1], difference(prior, move)))
@@ -527,12 +527,12 @@ def test_rates_integrated_out_are_integrals():
     shape, logs = parameters.look_shape[0], np.linspace(-600.0, 6.0, 100_001)
     for look, f in enumerate(looks.look_list):
 
-        def density(rate, look=look, usual=parameters.false[f]):
+        def density(rate, look=look, usual=parameters.false_marks[f]):
             value = stats.gamma.logpdf(rate, shape, scale=usual / shape)
             expected = rate * looks.look_share[look]
             return value + stats.poisson.logpmf(counts.look_false[look], expected)
 
-        total -= density(parameters.look_false[look])
+        total -= density(parameters.false_marks_on[look])
         total += math.log(np.trapezoid(np.exp(density(np.exp(logs)) + logs), logs))
     assert total == pytest.approx(without, abs=1e-4)
 
@@ -627,11 +627,11 @@ def test_updates_of_rates_end_at_the_edges():
         ("images", "decoys", "silent", "no marks of a list"), (1e-300, 1e-20, 1e20), (-15.0, 15.0)
     ):
         prior, rng = make_prior(name), np.random.default_rng(7)
-        prior.parameters.false[:] = rate
+        prior.parameters.false_marks[:] = rate
         prior.parameters.look_shape[0] = prior.parameters.false_shape[0] = math.exp(shape)
         for _ in range(3):
             false_marks.update_false_marks(rng, prior)
-        for values in (prior.parameters.false, prior.parameters.look_false):
+        for values in (prior.parameters.false_marks, prior.parameters.false_marks_on):
             assert np.isfinite(values).all()
         state = prior.parameters.look_shape[0], prior.parameters.false_shape[0]
         assert all(math.exp(-15.1) < value < math.exp(15.1) for value in state)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dfcrp.likelihoods.record import strings
+from dfcrp.likelihoods.record import levels
 from dfcrp.likelihoods.record.levels import words_of
 from reference import record_reference as twin
 
@@ -22,10 +22,10 @@ def test_pairs_of_words():
     words = words_of(WORDS)
     for a, one in enumerate(WORDS):
         for b, other in enumerate(WORDS):
-            assert bool(strings.abbreviates(words, a, b)) == twin.abbreviates(one, other)
-            found = bool(strings.one_error(words, a, b))
+            assert bool(levels.abbreviates(words, a, b)) == twin.abbreviates(one, other)
+            found = bool(levels.one_error(words, a, b))
             assert found == twin.one_error(one, other), (one, other)
-            assert bool(strings.same_letters(words, words.start[a], words.start[b], 1)) == (
+            assert bool(levels.same_letters(words, words.start[a], words.start[b], 1)) == (
                 one[0] == other[0]
             )
 
@@ -42,43 +42,43 @@ def test_the_word_that_is_found(taken):
     for number in taken:
         words.taken[places[number] - begin] = 1
     free = [place for number, place in enumerate(places) if number not in taken]
-    assert strings.same_word(words, 0, begin, end) == (free[0] if free else -1)
+    assert levels.same_word(words, 0, begin, end) == (free[0] if free else -1)
     # With one error: the longest, whatever was the same.
-    assert strings.similar_word(words, 0, begin, end, False) == at["saretaa"][0]
+    assert levels.similar_word(words, 0, begin, end, False) == at["saretaa"][0]
     words.taken[at["saretaa"][0] - begin] = 1
-    assert strings.similar_word(words, 0, begin, end, True) == at["sar"][0]
+    assert levels.similar_word(words, 0, begin, end, True) == at["sar"][0]
     words.taken[at["sar"][0] - begin] = 1
-    assert strings.similar_word(words, 0, begin, end, True) == -1
+    assert levels.similar_word(words, 0, begin, end, True) == -1
 
 
 def test_the_first_of_all_words_is_a_word():
     """Its number is 0. Of equally long words the first is taken."""
     words = words_of(["saretaa sareta saretac", "saretab", "saretad"])
     words.taken[:] = 0
-    assert strings.similar_word(words, 3, 0, 3, False) == 0
-    assert strings.similar_word(words, 4, 0, 3, False) == 0
+    assert levels.similar_word(words, 3, 0, 3, False) == 0
+    assert levels.similar_word(words, 4, 0, 3, False) == 0
     words.taken[0] = 1
-    assert strings.similar_word(words, 3, 0, 3, False) == 2
+    assert levels.similar_word(words, 3, 0, 3, False) == 2
 
 
 @pytest.mark.parametrize(
     ("one", "other", "level"),
     [
-        ("sareta abcde zzzzz", "saretb abcde", strings.PARTS),
-        ("sareta abcde", "saretb abcde", strings.ORDER),
+        ("sareta abcde zzzzz", "saretb abcde", levels.PARTS),
+        ("sareta abcde", "saretb abcde", levels.ORDER),
         # "sareta" would choose "saretb", and leave none to "sb"; but "sarexxeta" may choose, too:
         # "sareta" abbreviates it, and "sb" is left to "saretb".
-        ("sareta sb", "sarexxeta saretb", strings.SHORT),
-        ("sarexxeta saretb", "sareta sb", strings.SHORT),
+        ("sareta sb", "sarexxeta saretb", levels.SHORT),
+        ("sarexxeta saretb", "sareta sb", levels.SHORT),
         # Both may choose, one of them better.
-        ("b bssbsba bssssba", "b bssbsb bssssba", strings.ORDER),
-        ("b bssbsb bssssba", "b bssbsba bssssba", strings.ORDER),
-        ("assb sasbba bbasas", "assbba sasbba bbasas", strings.SHORT),
+        ("b bssbsba bssssba", "b bssbsb bssssba", levels.ORDER),
+        ("b bssbsb bssssba", "b bssbsba bssssba", levels.ORDER),
+        ("assb sasbba bbasas", "assbba sasbba bbasas", levels.SHORT),
     ],
 )
 def test_levels_of_two(one, other, level):
     out = np.full(1, -1, np.int64)
-    strings.levels_of_words(words_of([one, other]), np.array([0]), np.array([1]), out)
+    levels.levels_of_words(words_of([one, other]), np.array([0]), np.array([1]), out)
     assert out[0] == level == twin.level_of_parts(one.split(), other.split())
 
 
@@ -105,7 +105,7 @@ def test_levels_of_lists():
     pairs[: len(texts), 0] = np.arange(len(texts))
     first, second = pairs.T.copy()
     out = np.full(len(pairs), -1, np.int64)
-    strings.levels_of_words(words, first, second, out)
+    levels.levels_of_words(words, first, second, out)
     expected = [twin.level_of_parts(texts[a].split(), texts[b].split()) for a, b in pairs]
     assert out.tolist() == expected
     assert len(set(expected)) == 5

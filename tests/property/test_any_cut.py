@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import dfcrp
 from dfcrp.runs import blocks
 from dfcrp.runs.store import STORE, DrawStore
+from dfcrp.sampling.problem import problem_of
 from dfcrp.sampling.runner import Runner
-from dfcrp.sampling.setup import problem_of
 from dfcrp.settings.config import make_config
 
 SCANS, CHAINS = 60, 2

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dfcrp.likelihoods.circle import kernel as circle
-from dfcrp.likelihoods.circle.columns import circle_columns
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
+from dfcrp.likelihoods.circle.scatter import circle_columns
 from dfcrp.moves import revisit
 from dfcrp.moves.paper import run_modified, run_unmodified
 from dfcrp.moves.scan import start_alone

@@ -7,8 +7,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dfcrp.likelihoods.record.fields import encode_fields
-from dfcrp.likelihoods.record.levels import LevelComparison
-from dfcrp.likelihoods.record.strings import SHORT
+from dfcrp.likelihoods.record.levels import SHORT, LevelComparison
 from reference import record_reference as twin
 
 # Compiling may fall into the first example.

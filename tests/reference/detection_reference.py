@@ -12,6 +12,7 @@ from scipy import stats
 
 from dfcrp.draws import Columns
 from dfcrp.priors.base import Zones
+from dfcrp.priors.detection.decided import REAL, UNREAL
 from dfcrp.priors.detection.kernel import Detection, rebuild_tables
 from dfcrp.priors.detection.layout import make_detection
 from dfcrp.priors.detection.settings import LEARNED_SIZES, LEARNED_SPREAD, DetectionSettings
@@ -34,6 +35,8 @@ def make_prior(
     sizes=(2.0, 4.0),
     sizes_drawn=True,
     looks_known=True,
+    reality=None,
+    decided=None,
     seed=None,
     **settings,
 ) -> Detection:
@@ -52,6 +55,8 @@ def make_prior(
     scores = None if scores is None else np.array(scores, float)
     about = (np.asarray(persons), images, looks, said, scores, zones and make_zones(*zones))
     how = {"sizes_drawn": sizes_drawn, "looks_known": looks_known}
+    how |= {"reality": reality and np.array(reality, np.int8), "decided": decided}
+    how["decided"] = None if decided is None else np.array(decided)
     prior = make_detection(chosen, log_sizes, families, *about, **how)
     if seed is not None:
         rng = np.random.default_rng([seed, 90])
@@ -137,7 +142,7 @@ def class_shares(prior: Detection, image: int) -> list[float]:
     usual = sum(more) / real
     shares = [
         float(weight) * (more[g] / usual if g < real else 1.0)
-        for g, weight in enumerate(parameters.weight)
+        for g, weight in enumerate(parameters.class_weight)
     ]
     return [share / sum(shares) for share in shares]
 
@@ -159,14 +164,30 @@ def look_at(prior: Detection, f: int, image: int) -> int:
 
 def false_factor(prior: Detection, f: int, level: int, image: int) -> float:
     """The part of factor({f}) that is false."""
-    rate = prior.parameters.look_false[look_at(prior, f, image)]
+    rate = prior.parameters.false_marks_on[look_at(prior, f, image)]
     return rate * prior.parameters.false_size[level] / prior.usual[level]
 
 
-def real_words(prior: Detection, members, words) -> float:
-    """R(S): the probability of what these experts say of one object."""
+def what_may_be(prior: Detection, items) -> tuple[list[int], bool]:
+    """The classes that people's words on these markings leave, and whether they may be false."""
+    classes, false = list(range(len(prior.parameters.class_weight))), True
+    for i in items if len(prior.word) else ():
+        if prior.word[i] == REAL:
+            classes, false = [g for g in classes if g < prior.real], False
+        elif prior.word[i] == UNREAL:
+            classes = [g for g in classes if g >= prior.real]
+    return classes, false
+
+
+def real_words(prior: Detection, members, words, decided=()) -> float:
+    """R(S): the probability of what these experts say of one object.
+
+    ``decided`` are categories that it must be of.
+    """
     parameters, total = prior.parameters, 0.0
     for c, share in enumerate(parameters.category_share):
+        if any(other != c for other in decided):
+            continue
         for f, word in zip(members, words, strict=True):
             if word >= 0:
                 share *= parameters.confusion[c, word, prior.person[f]]
@@ -190,15 +211,24 @@ def log_factor(prior: Detection, members, size: float, image: int = 0, items=())
     """log factor(S) for the experts in a cluster on an image; ``items`` are their markings."""
     parameters, (zone, level) = prior.parameters, cell(prior, size, image, items)
     also, total = beside(prior, items) if len(items) else (), 0.0
+    classes, may_be_false = what_may_be(prior, items)
     for g, weight in enumerate(class_shares(prior, image)):
+        if g not in classes:
+            continue
         share = weight * share_of(prior, g, level) / prior.usual[level]
         listed = history(prior, g, level, members, zone, also)
-        total += parameters.objects[image] * share * listed
-    false = false_factor(prior, members[0], level, image) if len(members) == 1 else 0.0
+        total += parameters.expected_objects[image] * share * listed
+    alone = len(members) == 1 and may_be_false
+    false = false_factor(prior, members[0], level, image) if alone else 0.0
     if len(prior.categories.said):
         words = [int(prior.categories.said[i]) for i in items]
         assert len(words) == len(members)
-        total *= real_words(prior, members, words)
+        decided = (
+            [int(c) for c in prior.categories.decided[list(items)]]
+            if len(prior.categories.decided)
+            else []
+        )
+        total *= real_words(prior, members, words, [c for c in decided if c >= 0])
         if words[0] >= 0:
             false *= parameters.false_category[words[0]]
     if len(prior.scores.level):
@@ -214,7 +244,7 @@ def chance_of_object(prior: Detection, members, size: float, image: int = 0) -> 
     for g, weight in enumerate(class_shares(prior, image)):
         share = weight * share_of(prior, g, level) / prior.usual[level]
         listed = history(prior, g, level, members, zone)
-        weights.append(parameters.objects[image] * share * listed)
+        weights.append(parameters.expected_objects[image] * share * listed)
     false = false_factor(prior, members[0], level, image) if len(members) == 1 else 0.0
     return sum(weights[: prior.real]) / (sum(weights) + false)
 
@@ -260,7 +290,7 @@ def log_nothing_more(prior: Detection) -> float:
     Of looks without markings φ_fv is integrated out.
     """
     parameters, looks, total = prior.parameters, prior.looks, 0.0
-    for image, objects in enumerate(parameters.objects):
+    for image, objects in enumerate(parameters.expected_objects):
         for zone in range(looks.zones[image], looks.zones[image + 1]):
             for g, weight in enumerate(class_shares(prior, image)):
                 for level in range(len(prior.away)):
@@ -270,9 +300,9 @@ def log_nothing_more(prior: Detection) -> float:
     made = looks_with_markings(prior)
     for at, share in shares_covered(prior).items():
         if at in made:
-            total -= parameters.look_false[made[at]] * share
+            total -= parameters.false_marks_on[made[at]] * share
         else:
-            total += log_marks_of_look(0.0, share, parameters.false[at[0]], prior)
+            total += log_marks_of_look(0.0, share, parameters.false_marks[at[0]], prior)
     return total
 
 
@@ -330,7 +360,7 @@ def _log_beliefs(prior: Detection, without: Integrated) -> float:
     if not without.lists:
         expected = parameters.false_share[0] * beliefs.markings / prior.looks.covered
         shape = parameters.false_shape[0]
-        total += stats.gamma.logpdf(parameters.false, shape, scale=expected / shape).sum()
+        total += stats.gamma.logpdf(parameters.false_marks, shape, scale=expected / shape).sum()
     for name in ("false_shape", "look_shape"):
         about, sd = getattr(beliefs, name), getattr(beliefs, f"{name}_sd")
         if sd > 0.0:
@@ -341,7 +371,7 @@ def _log_beliefs(prior: Detection, without: Integrated) -> float:
 
 def _log_weights(prior: Detection) -> float:
     """log p(π), where all of it is above 0."""
-    weight = prior.parameters.weight
+    weight = prior.parameters.class_weight
     return float(((prior.beliefs.class_weight - 1.0) * np.log(weight)).sum())
 
 
@@ -364,9 +394,9 @@ def _log_notice(prior: Detection) -> float:
     for g, p in np.ndindex(real, len(prior.lists)):
         mean = parameters.ease[g] + parameters.skill[p]
         total += stats.norm.logpdf(parameters.notice[g, p], mean, beliefs.interaction_sd)
-    if len(parameters.weight) == real:
+    if len(parameters.class_weight) == real:
         return float(total)
-    ready = readiness(prior, parameters.false[np.newaxis])[0]
+    ready = readiness(prior, parameters.false_marks[np.newaxis])[0]
     own = parameters.notice[real]
     total += stats.norm.logpdf(own, parameters.ease[real] + ready, beliefs.decoy_sd).sum()
     total += stats.norm.logpdf(parameters.ease[real], beliefs.decoy_ease, beliefs.decoy_ease_sd)
@@ -377,11 +407,11 @@ def _log_notice(prior: Detection) -> float:
 def _log_objects(prior: Detection) -> float:
     """Poisson numbers of objects by zone, level and class."""
     parameters, looks, total = prior.parameters, prior.looks, 0.0
-    for image, objects in enumerate(parameters.objects):
+    for image, objects in enumerate(parameters.expected_objects):
         total -= objects
         shares = class_shares(prior, image)
         for zone in range(looks.zones[image], looks.zones[image + 1]):
-            for level, g in np.ndindex(len(prior.away), len(parameters.weight)):
+            for level, g in np.ndindex(len(prior.away), len(parameters.class_weight)):
                 expected = objects * looks.share[zone] * shares[g]
                 expected *= share_of(prior, g, level)
                 total += prior.counts.objects[zone, level, g] * math.log(expected)
@@ -394,14 +424,14 @@ def _log_noticed(prior: Detection) -> float:
     total = 0.0
     for viewer, p in enumerate(looks.viewer_person):
         for level, away in enumerate(prior.away):
-            for g in range(len(parameters.weight)):
+            for g in range(len(parameters.class_weight)):
                 logit = parameters.notice[g, p] + parameters.slope[p] * away
                 noticed = counts.noticed[viewer, level, g]
                 missed = counts.total[viewer, level, g] - noticed
                 total -= noticed * math.log1p(math.exp(-logit))
                 total -= missed * math.log1p(math.exp(logit))
     for zone, silent in enumerate(looks.silent):
-        for g in range(len(parameters.weight)):
+        for g in range(len(parameters.class_weight)):
             objects = counts.objects[zone, :, g].sum()
             total -= silent * objects * math.log1p(math.exp(np.mean(parameters.notice[g])))
     return float(total)
@@ -418,12 +448,12 @@ def _log_false_marks(prior: Detection, without: Integrated) -> float:
         expected = parameters.false_share[0] * prior.beliefs.markings
         return float(stats.nbinom.logpmf(counts.false, c, c / (c + expected)).sum())
     for at, share in shares_covered(prior).items():
-        usual = parameters.false[at[0]]
+        usual = parameters.false_marks[at[0]]
         false = counts.look_false[made[at]] if at in made else 0.0
         if at not in made or without.looks or math.isinf(shape):
             total += log_marks_of_look(false, share, usual, prior)
         else:
-            rate = parameters.look_false[made[at]]
+            rate = parameters.false_marks_on[made[at]]
             total += stats.poisson.logpmf(false, rate * share)
             total += stats.gamma.logpdf(rate, shape, scale=usual / shape)
     return float(total)

@@ -28,13 +28,12 @@ from dfcrp.likelihoods import integrated
 from dfcrp.likelihoods.bias import with_bias
 from dfcrp.likelihoods.normal import covariance
 from dfcrp.likelihoods.record import kernel as record_kernel
+from dfcrp.likelihoods.record.hyper import RecordSettings
 from dfcrp.likelihoods.record.likelihood import RECORDS as RECORD_LIKELIHOOD
-from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.moves import assignment, pair
 from dfcrp.priors import tail
 from dfcrp.sampling.chain import Chain
-from dfcrp.sampling.problem import Problem, new_scratch
-from dfcrp.sampling.setup import problem_of
+from dfcrp.sampling.problem import Problem, new_scratch, problem_of
 from dfcrp.settings.config import make_config
 from reference import feature_reference, kernel_reference, record_reference
 from reference import small_problems as small

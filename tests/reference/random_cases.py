@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dfcrp.likelihoods.circle import kernel as circle
-from dfcrp.likelihoods.circle.columns import circle_columns
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
+from dfcrp.likelihoods.circle.scatter import circle_columns
 from dfcrp.priors import tail
 from dfcrp.priors.arrivals import order
 from dfcrp.priors.arrivals.kernel import Arrivals

@@ -9,7 +9,7 @@ from itertools import combinations, product
 import numpy as np
 
 from dfcrp.likelihoods.record import kernel
-from dfcrp.likelihoods.record.strings import (
+from dfcrp.likelihoods.record.levels import (
     COMMON,
     LEAST_COMMON,
     LONG,

@@ -15,7 +15,7 @@ from dfcrp.compiled.state import Block
 from dfcrp.likelihoods.bias import SHARE, Bias, with_bias
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import plane
-from dfcrp.likelihoods.circle.columns import AXES, circle_columns
+from dfcrp.likelihoods.circle.scatter import AXES, circle_columns
 from dfcrp.likelihoods.differences import bias_columns
 from dfcrp.moves import assignment, pair, scan
 from dfcrp.moves.scan import Task

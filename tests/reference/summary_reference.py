@@ -10,8 +10,8 @@ import numpy as np
 
 from dfcrp.draws import ClusterBlock, Columns, MemoryDraws
 from dfcrp.items.items import Items
-from dfcrp.likelihoods.circle.columns import PARAMETERS
 from dfcrp.likelihoods.circle.likelihood import CIRCLES
+from dfcrp.likelihoods.circle.scatter import PARAMETERS
 
 COLUMNS = Columns.plain(PARAMETERS)
 #: How circles in a plane describe their clusters in the catalogue.

@@ -33,7 +33,7 @@ def believing(**beliefs):
 
 def unlookers(problem):
     """The bug that who looked and marked nothing is forgotten, image by image."""
-    classes = len(problem.prior.parameters.weight)
+    classes = len(problem.prior.parameters.class_weight)
     looks, every = problem.prior.looks, CASES["four looks"].viewers()
     families, images = looks.row_list[looks.row].astype(np.int64), looks.image.astype(np.int64)
     bare = every[~np.isin(every[:, 0], images)]

@@ -158,7 +158,7 @@ def silent_forgotten(problem):
 
 def test_geweke_with_decoys_and_silent_looks():
     prior = DECOYS.prior()
-    assert (prior.real, len(prior.parameters.weight)) == (1, 2)
+    assert (prior.real, len(prior.parameters.class_weight)) == (1, 2)
     assert prior.looks.silent.tolist() == [0.5, 1.5]
     assert prior.beliefs.look_shape_sd > 0.0
     outcome = geweke(DECOYS, 3000, seed=24, draws=1200)

@@ -21,7 +21,7 @@ from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import plane, tolerance
 from dfcrp.moves import assignment, pair, paper, regroup, revisit, unordered
 from dfcrp.priors import tail
-from dfcrp.priors.arrivals import concentration, exchange, order, procession, two_lists
+from dfcrp.priors.arrivals import exchange, order, procession, two_lists
 from dfcrp.priors.arrivals import kernel as arrivals
 from dfcrp.sampling.problem import new_record, new_scratch, new_state
 from reference import kernel_reference as reference
@@ -137,7 +137,7 @@ class Step:
         exchange.exchange_slots(self.rng, self.data, self.state, self.scratch, part, self.n, 1)
 
     def alpha(self):
-        self.state.alpha[0] = concentration.update_alpha(
+        self.state.alpha[0] = order.update_alpha(
             self.rng, self.state.seated, count_clusters(self.state),
             self.prior.alpha_shape, self.prior.alpha_rate, self.state.alpha[0], 0.8,
         )  # fmt: skip
@@ -401,12 +401,10 @@ def jacobian_forgotten(step: Step):
     clusters = count_clusters(state)
 
     def target(log_alpha):
-        value = concentration.log_alpha_target(state.seated, clusters, 2.0, 1.0, log_alpha)
+        value = order.log_alpha_target(state.seated, clusters, 2.0, 1.0, log_alpha)
         return value - log_alpha
 
-    update = small.with_callees(
-        concentration.update_alpha, slice_update=small.slice_update_of(target)
-    )
+    update = small.with_callees(order.update_alpha, slice_update=small.slice_update_of(target))
     state.alpha[0] = update(step.rng, state.seated, clusters, 2.0, 1.0, float(state.alpha[0]), 0.8)
 
 

@@ -186,17 +186,17 @@ def fresh(draws):
 #: Parameters that are compared one by one.
 SHOWN = (
     *(
-        "weight",
+        "class_weight",
         "ease",
         "notice",
         "skill",
         "skill_sd",
         "slope",
-        "false",
-        "look_false",
+        "false_marks",
+        "false_marks_on",
         "false_share",
         "false_shape",
-        "objects",
+        "expected_objects",
     ),
     "objects_law",
 )
@@ -216,7 +216,7 @@ def statistics(labels, own, sizes, marked, said, scored, prior) -> dict[str, np.
     clumps = own[:, where["look_shape"]][:, 0]
     if np.isfinite(clumps).all():
         found["look_shape"] = clumps
-        more = own[:, where["look_false"]][:, 0] / own[:, where["false"]][:, 0]
+        more = own[:, where["false_marks_on"]][:, 0] / own[:, where["false_marks"]][:, 0]
         found["clumps"] = np.log(clumps) * more**0.25
     for name in ("size_share", "false_size"):
         found |= {f"{name} {column}": own[:, where[name]][:, column] for column in (4, 15, 28)}
@@ -228,7 +228,7 @@ def statistics(labels, own, sizes, marked, said, scored, prior) -> dict[str, np.
     found["interactions"] = (apart**2).sum(axis=1)
     if prior.real < notice.shape[1]:
         found["share who mark a decoy"] = (1.0 / (1.0 + np.exp(-notice[:, -1]))).mean(axis=1)
-        found["decoys and false"] = notice[:, -1, 1] * np.log(own[:, where["false"]][:, 2])
+        found["decoys and false"] = notice[:, -1, 1] * np.log(own[:, where["false_marks"]][:, 2])
     for i in (0, 2, 4):
         found[f"size of {i} alone"] = np.where(same[:, i] == 1, sizes[:, i], np.nan)
         found[f"size of {i} together"] = np.where(same[:, i] > 1, sizes[:, i], np.nan)
@@ -238,9 +238,11 @@ def statistics(labels, own, sizes, marked, said, scored, prior) -> dict[str, np.
         found[f"slope and error of {i}"] = slope * (marked[:, i] - sizes[:, i])
     found["slopes together"] = own[:, where["slope"]][:, 0] * own[:, where["slope"]][:, 1]
     clusters = table.max(axis=1) + 1
-    found["objects by cluster"] = own[:, where["objects"]][:, 0] / clusters
+    found["objects by cluster"] = own[:, where["expected_objects"]][:, 0] / clusters
     alone = (same == 1).sum(axis=1)
-    found["false where alone"] = np.where(alone > 2, own[:, where["false"]].sum(axis=1), np.nan)
+    found["false where alone"] = np.where(
+        alone > 2, own[:, where["false_marks"]].sum(axis=1), np.nan
+    )
     together = np.where(same[:, 0] > 1, 1.0, np.nan)
     found["notice where together"] = own[:, where["notice"]][:, 0] * together
     found |= {} if said is None else of_categories(table, own, said, where)
@@ -257,8 +259,10 @@ def of_images(own, where, same) -> dict[str, np.ndarray]:
     found["how images differ"] = spread
     found["eases over how images differ"] = (theta**2).sum(axis=1) / spread**2
     found["ease of the image where together"] = np.where(same[:, 0] > 1, theta[:, 0], np.nan)
-    found["ease of the image by objects"] = theta[:, 0] * np.log(own[:, where["objects"]][:, 0])
-    more = np.log(own[:, where["weight"]][:, 0] / own[:, where["weight"]][:, -1])
+    found["ease of the image by objects"] = theta[:, 0] * np.log(
+        own[:, where["expected_objects"]][:, 0]
+    )
+    more = np.log(own[:, where["class_weight"]][:, 0] / own[:, where["class_weight"]][:, -1])
     found["ease of the image by weights"] = theta[:, 0] + more
     return found
 
@@ -280,7 +284,7 @@ def of_scores(table, own, scored, where) -> dict[str, np.ndarray]:
             found[f"offset where {i} is low and {name}"] = np.where(
                 chosen & ~high, offset[:, FAMILIES[i]], np.nan
             )
-    false = own[:, where["false"]][:, 0]
+    false = own[:, where["false_marks"]][:, 0]
     found["false where 0 is high"] = np.where(scored[:, 0] > 0, false, np.nan)
     found["false where 0 is low"] = np.where(scored[:, 0] == 0, false, np.nan)
     return found

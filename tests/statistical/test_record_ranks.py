@@ -17,11 +17,11 @@ from scipy import special, stats
 import dfcrp
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.record import levels
+from dfcrp.likelihoods.record.hyper import RecordSettings
 from dfcrp.likelihoods.record.likelihood import RECORDS
-from dfcrp.likelihoods.record.settings import RecordSettings
 from studies.made_up_records import mistyped
 
-pytestmark = pytest.mark.filterwarnings("ignore:the fields tell records apart poorly")
+pytestmark = pytest.mark.filterwarnings("ignore:expect about")
 FALSE_ALARM_RATE = 1e-4
 LETTERS = list("abcdefghijklmnopqrstuvwxyz")
 OBJECTS, LISTED, KEPT = 80, 0.85, 30

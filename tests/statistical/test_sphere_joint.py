@@ -17,7 +17,7 @@ import pytest
 from dfcrp import prior
 from dfcrp.likelihoods.circle import kernel as circle
 from dfcrp.likelihoods.circle import sphere
-from dfcrp.likelihoods.circle.columns import CIRCLE_COLUMNS_WITH_REST
+from dfcrp.likelihoods.circle.scatter import CIRCLE_COLUMNS_WITH_REST
 from dfcrp.moves.assignment import refresh_spares
 from dfcrp.priors.arrivals.kernel import Arrivals
 from dfcrp.sampling.chain import Chain

@@ -24,8 +24,7 @@ from dfcrp.runs.blocks import no_draws
 from dfcrp.runs.store import DrawStore
 from dfcrp.runs.stored_draws import StoredDraws
 from dfcrp.sampling.chain import BLOCK_BYTES, Chain
-from dfcrp.sampling.problem import new_record, new_scratch, new_state
-from dfcrp.sampling.setup import problem_of
+from dfcrp.sampling.problem import new_record, new_scratch, new_state, problem_of
 from dfcrp.settings.config import resolve
 
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from dfcrp.errors import SettingsError
-from dfcrp.likelihoods.circle.settings import PRESETS, CircleSettings
-from dfcrp.likelihoods.normal.settings import NormalSettings
-from dfcrp.likelihoods.record.settings import RecordSettings
+from dfcrp.likelihoods.circle.hyper import PRESETS, CircleSettings
+from dfcrp.likelihoods.normal.hyper import NormalSettings
+from dfcrp.likelihoods.record.hyper import RecordSettings
 from dfcrp.likelihoods.registry import HOMES as LIKELIHOODS
 from dfcrp.likelihoods.registry import likelihood_named
-from dfcrp.priors.arrivals.settings import ArrivalSettings
-from dfcrp.priors.attraction.settings import AttractionSettings
+from dfcrp.priors.arrivals.prior import ArrivalSettings
+from dfcrp.priors.attraction.prior import AttractionSettings
 from dfcrp.priors.detection.settings import DetectionSettings
 from dfcrp.priors.registry import HOMES as PRIORS
 from dfcrp.priors.registry import prior_named

@@ -11,7 +11,7 @@ from dfcrp.fitting.api import check_decisions, complete_config
 from dfcrp.io.decisions import read_decisions
 from dfcrp.items.decisions import decisions_given, split_ids, with_decisions
 from dfcrp.runs.folder import prepare_folder, read_markings_back
-from dfcrp.sampling.setup import problem_of
+from dfcrp.sampling.problem import problem_of
 from dfcrp.settings.config import make_config
 
 

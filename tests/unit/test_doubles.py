@@ -1,4 +1,4 @@
-"""Suspected doubles are found where they were planted, and nowhere else."""
+"""Possible duplicates are found where they were planted, and nowhere else."""
 
 from __future__ import annotations
 

@@ -14,8 +14,7 @@ import pytest
 import dfcrp
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.runs.parts import NothingDrawnError, StoppedAtALook
-from dfcrp.sampling.problem import Problem
-from dfcrp.sampling.setup import problem_of
+from dfcrp.sampling.problem import Problem, problem_of
 from dfcrp.settings.config import Config
 
 

@@ -22,8 +22,8 @@ from dfcrp.posterior.saving import write_results
 from dfcrp.runs import store as store_module
 from dfcrp.runs.chain_writer import MemoryWriter
 from dfcrp.runs.parts import experts_by_place, image_seed
+from dfcrp.sampling.problem import problem_of
 from dfcrp.sampling.runner import Runner, TimeLimit
-from dfcrp.sampling.setup import problem_of
 from dfcrp.settings.config import make_config
 
 SETTINGS: dict[str, Any] = {"chains": 2, "scans": 40, "seed": 7}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dfcrp
-from dfcrp.likelihoods.circle.columns import SPREADS
+from dfcrp.likelihoods.circle.scatter import SPREADS
 from dfcrp.settings.config import make_config
 from dfcrp.summaries.consensus import consensus_counts
 from studies.problems import make_problem

@@ -14,12 +14,16 @@ from dfcrp.likelihoods.normal.hyper import find_pilot
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
 from dfcrp.likelihoods.normal.shapes import BOXES, ELLIPSES, SHAPES, shape_of
 from dfcrp.likelihoods.record.fields import digits_of_date
+from dfcrp.likelihoods.record.hyper import RecordSettings
 from dfcrp.likelihoods.record.levels import NEAR, NEXT
 from dfcrp.likelihoods.record.likelihood import RECORDS
-from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.likelihoods.registry import HOMES, likelihood_named
-from dfcrp.neighbours.circles import learned_reach, side_by_side
-from dfcrp.neighbours.neighbourhood import nearest_on_others, nearest_pairs
+from dfcrp.neighbours.neighbourhood import (
+    learned_reach,
+    nearest_on_others,
+    nearest_pairs,
+    side_by_side,
+)
 from dfcrp.settings.config import make_config
 
 

@@ -14,7 +14,7 @@ import dfcrp
 import dfcrp.errors
 from dfcrp.cli.fit import command
 from dfcrp.cli.main import main
-from dfcrp.likelihoods.circle.settings import CircleSettings
+from dfcrp.likelihoods.circle.hyper import CircleSettings
 from dfcrp.settings import config as settings_module
 from dfcrp.settings.config import (
     ELSEWHERE,

@@ -116,7 +116,7 @@ def test_very_many_copies_are_refused_before_neighbours_are_searched(
     def search(*_: object, **__: object) -> None:
         raise AssertionError("neighbours were searched")
 
-    monkeypatch.setattr("dfcrp.neighbours.circles._nearest_of_others", search)
+    monkeypatch.setattr("dfcrp.neighbours.neighbourhood._nearest_of_others", search)
     monkeypatch.setattr("dfcrp.likelihoods.normal.hyper._apart_from_others", search)
     monkeypatch.setattr("dfcrp.neighbours.neighbourhood.MOST_PAIRS", 1_000)
     experts = np.array([f"expert {k}" for k in range(7)])[np.arange(60) % 7]

@@ -123,14 +123,15 @@ def test_new_lists_are_as_long_as_expected_on_every_image():
         [0, 1, 2, 0, 1, 2], [0, 1, 2], seed=5, images=[0, 0, 0, 1, 1, 1], sizes=None, decoys=True
     )
     own = prior.parameters
-    own.image_ease[:], own.objects[:], own.weight[:] = (1.5, -1.5), (6.0, 4.0), (0.3, 0.4, 0.3)
+    own.image_ease[:], own.expected_objects[:] = (1.5, -1.5), (6.0, 4.0)
+    own.class_weight[:] = 0.3, 0.4, 0.3
     own.notice[0], own.notice[1] = 2.5, -2.0
     rng, draws = np.random.default_rng(6), 2000
     new = Replicator(prior, looked)
     marks = np.array([new.draw(prior.own, rng).marks for _ in range(draws)])
     expected = [
-        own.false[f]
-        + own.objects[v]
+        own.false_marks[f]
+        + own.expected_objects[v]
         * sum(
             w / (1.0 + np.exp(-own.notice[g, f])) for g, w in enumerate(twin.class_shares(prior, v))
         )

@@ -13,9 +13,8 @@ from dfcrp.likelihoods.normal.hyper import find_pilot
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
 from dfcrp.likelihoods.normal.shapes import shape_of
 from dfcrp.neighbours import neighbourhood
-from dfcrp.neighbours.circles import learned_reach, side_by_side
-from dfcrp.neighbours.neighbourhood import nearest_pairs, unique_pairs
-from dfcrp.sampling.setup import problem_of
+from dfcrp.neighbours.neighbourhood import learned_reach, nearest_pairs, side_by_side, unique_pairs
+from dfcrp.sampling.problem import problem_of
 from dfcrp.settings.config import resolve
 
 KINDS = {

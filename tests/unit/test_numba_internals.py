@@ -17,7 +17,6 @@ import pytest
 
 from dfcrp.compiled.abi import F8, adder, frame
 from dfcrp.compiled.jit import INTERPRETED
-from dfcrp.compiled.runtime import RUNTIME
 
 if INTERPRETED:
     pytest.skip("nothing is compiled", allow_module_level=True)
@@ -113,7 +112,7 @@ def growing(n):
 
 def test_the_run_time_has_all_that_code_with_arrays_asks_for():
     """Names ``NRT_*``; raising exceptions, which would need Python, is optimised away."""
-    run_time = llvm.parse_assembly(RUNTIME).functions
+    run_time = llvm.parse_assembly(backend.RUNTIME).functions
     there = {one.name for one in run_time if not one.is_declaration}
     code, _ = backend.compile_unit(library.door(growing, ("i8",)))
     asked = {name.decode() for name in re.findall(rb"\0((?:NRT|Py|numba)_\w+)", code)}

@@ -15,7 +15,7 @@ from dfcrp.items.items import Items
 from dfcrp.items.site import Site
 from dfcrp.likelihoods.circle.hyper import set_apart_on_sphere, sphere_features
 from dfcrp.plots.flat import flat_map, middle_stretch, stretch
-from dfcrp.sampling.setup import problem_of
+from dfcrp.sampling.problem import problem_of
 from dfcrp.settings.config import make_config
 from studies.moon import moon_markings, torn
 

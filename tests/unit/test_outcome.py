@@ -32,11 +32,11 @@ def test_numbers_are_those_of_the_summary():
     assert f"{clusters['mean']:,.1f}   {clusters['lo']:,.0f} to {clusters['hi']:,.0f}" in text
     assert "by 2 or more experts" in text
     assert "Learned from the data" not in text
-    assert "real, missed by all" not in text
+    assert "missed by everyone (estimate)" not in text
 
 
 def test_detection_says_what_is_real():
-    assert "real, missed by all" in describe(under_detection(random_posterior(1)))
+    assert "missed by everyone (estimate)" in describe(under_detection(random_posterior(1)))
 
 
 def test_thresholds_beyond_the_experts_are_replaced():

@@ -448,7 +448,7 @@ def test_traces_of_what_was_learned():
 
 def test_traces_under_detection_have_its_tallies(posterior):
     names = plots.prepare_traces(under_detection(posterior)).names
-    assert names[2:] == ("real objects seen", "real objects missed by all", "false marks")
+    assert names[2:] == ("real objects seen", "real objects missed by everyone", "false marks")
     assert not any("α" in name for name in names)
 
 

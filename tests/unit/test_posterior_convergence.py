@@ -11,7 +11,7 @@ from dfcrp.fitting import fit
 from dfcrp.items.items import Items
 from dfcrp.items.site import Site
 from dfcrp.likelihoods.base import HELD
-from dfcrp.likelihoods.circle.columns import LAW
+from dfcrp.likelihoods.circle.scatter import LAW
 from dfcrp.posterior.images import judge_images
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.report.sections.run import verdict_words

@@ -109,7 +109,7 @@ def test_a_mean_that_is_not_finite_gives_a_number():
 def expected_missed(prior, image=0) -> float:
     """Λ_v Σ π_vg ω_l P_gv(∅; l)."""
     parameters = prior.parameters
-    return parameters.objects[image] * sum(
+    return parameters.expected_objects[image] * sum(
         weight * share * twin.history(prior, g, level, (), image)
         for g, weight in enumerate(twin.class_shares(prior, image)[: prior.real])
         for level, share in enumerate(parameters.size_share)
@@ -134,7 +134,7 @@ def test_curves(posterior):
     draws = list(priors(posterior))
     expected = np.zeros(len(experts))
     for _, _, prior in draws:
-        weight = prior.parameters.weight / prior.parameters.weight.sum()
+        weight = prior.parameters.class_weight / prior.parameters.class_weight.sum()
         for size in experts:
             for members in combinations(experts, size + 1):
                 for g, w in enumerate(weight):
@@ -184,7 +184,7 @@ def test_a_run_is_judged_by_what_has_a_meaning(posterior):
     assert [columns.names[at] for at in columns.judged_of(behind=True)] == ["scale_x"]
     assert Columns.plain((), ("scale_x", "growth_x")).judged == [0, 1]
     judged = {d.name for d in posterior.verdict.diagnostics}
-    assert judged >= {"real objects seen", "real objects missed by all", "false marks"}
+    assert judged >= {"real objects seen", "real objects missed by everyone", "false marks"}
     assert not {d.name for d in posterior.verdict.parameters} & judged
 
 
@@ -241,7 +241,7 @@ def test_every_image_is_judged_with_the_parameters_of_all(crowd):
     expected = np.zeros(len(families))
     for chain, draw, prior in priors(crowd):
         for members, size in clusters_of(crowd, chain, draw):
-            assert len(prior.parameters.weight) > prior.real  # there are decoys
+            assert len(prior.parameters.class_weight) > prior.real  # there are decoys
             lists, image = [int(families[i]) for i in members], int(images[members[0]])
             expected[members] += twin.chance_of_object(prior, lists, size, image) / 80
     assert crowd.detection.p_real_marking == pytest.approx(expected, abs=1e-6)
@@ -290,7 +290,7 @@ def marked_by(prior, f, level, experts):
     others = [one for one in range(experts) if one != f]
     return sum(
         weight * twin.history(prior, g, level, tuple(sorted((f, *rest))))
-        for g, weight in enumerate(prior.parameters.weight)
+        for g, weight in enumerate(prior.parameters.class_weight)
         for size in range(experts)
         for rest in combinations(others, size)
     )
@@ -311,7 +311,7 @@ def test_sensitivity_is_the_probability_to_mark_an_object(posterior):
             held = number == c
             expected.append((share * at)[held].sum() / share[held].sum())
         assert found.sensitivity[0, :, f] == pytest.approx(expected, abs=1e-5)
-    assert found.rates.false[0] == pytest.approx(prior.parameters.false)
+    assert found.rates.false[0] == pytest.approx(prior.parameters.false_marks)
     rows = {row["expert"]: row for row in posterior.summary()["experts"]}
     for f, name in enumerate(posterior.items.experts):
         mean = found.rates.false[:, f].mean()
@@ -400,7 +400,7 @@ def test_who_marks_nothing_is_named_as_such():
     assert words == ["Experts who find fewer than 1 in 10 objects where they look: idle."]
 
 
-@pytest.mark.parametrize("missing", ["look_shape", "image_ease", "image_ease_sd"])
+@pytest.mark.parametrize("missing", ["look_shape", "image_ease", "image_ease_sd", "ease"])
 def test_runs_of_earlier_models_are_refused(posterior, missing):
     """Their parameters were others: nothing is read into them."""
     columns, shared = posterior.draws.columns, posterior.draws.shared()

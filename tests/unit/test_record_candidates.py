@@ -8,9 +8,8 @@ import pytest
 from dfcrp.errors import DfcrpWarning
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.record.candidates import joined, pairs_within
-from dfcrp.likelihoods.record.hyper import log_bayes_factors
+from dfcrp.likelihoods.record.hyper import RecordSettings, log_bayes_factors
 from dfcrp.likelihoods.record.likelihood import RECORDS, rivals_of
-from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.settings.config import make_config
 from studies.made_up_records import HARD_SURVEY, places, survey
 
@@ -87,7 +86,7 @@ def test_fields_that_tell_poorly_are_warned_of():
     columns = {name: [str(v) for v in np.tile(values, 2)] for name, values in persons.items()}
     items = Items.from_columns(columns, np.repeat(["a", "b"], 600), kind="records")
     config = make_config({"run": {"likelihood": "records"}})
-    with pytest.warns(DfcrpWarning, match="tell records apart poorly"):
+    with pytest.warns(DfcrpWarning, match="linkage errors"):
         RECORDS.lay_out(items, items.families, config)
 
 

@@ -9,18 +9,21 @@ import pytest
 
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.likelihoods.record.fields import EARTH, encode_fields, kind_of, number_of, plain, step_of
-from dfcrp.likelihoods.record.hyper import twice, usual_levels
+from dfcrp.likelihoods.record.hyper import RecordSettings, twice, usual_levels
 from dfcrp.likelihoods.record.levels import (
+    COMMON,
     ERRORS,
     NEAR,
     NEXT,
+    ORDER,
+    PARTS,
+    SHORT,
     LevelComparison,
     density_of,
+    levels_of_words,
     random_pairs,
     words_of,
 )
-from dfcrp.likelihoods.record.settings import RecordSettings
-from dfcrp.likelihoods.record.strings import COMMON, ORDER, PARTS, SHORT, levels_of_words
 from reference.record_reference import abbreviates, level_of_parts, one_error
 
 

@@ -8,10 +8,14 @@ import pytest
 import dfcrp
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.record import pilot
-from dfcrp.likelihoods.record.hyper import excess_of_pairs, field_factors, log_bayes_factors
+from dfcrp.likelihoods.record.hyper import (
+    RecordSettings,
+    excess_of_pairs,
+    field_factors,
+    log_bayes_factors,
+)
 from dfcrp.likelihoods.record.likelihood import RECORDS, RELATED
 from dfcrp.likelihoods.record.relations import Alike, Relations, learn_relations
-from dfcrp.likelihoods.record.settings import RecordSettings
 from studies.made_up_records import households, panel, places, survey
 
 ALIKE = "ignore:.*of another by the same expert"

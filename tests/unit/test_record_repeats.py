@@ -8,7 +8,7 @@ import pytest
 import dfcrp
 from dfcrp.errors import SettingsError
 from dfcrp.first_look import first_look
-from dfcrp.first_look.repeats import _agreeing, _alike_in, _distinct
+from dfcrp.first_look.lists import _agreeing, _alike_in, _distinct
 from dfcrp.items.items import Items
 from studies.made_up_records import MadeUp, credits, films, households, places
 from studies.records import pair_scores

@@ -13,8 +13,8 @@ import dfcrp
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.record import texts
 from dfcrp.likelihoods.record.fields import encode_fields, kind_of
+from dfcrp.likelihoods.record.hyper import RecordSettings
 from dfcrp.likelihoods.record.likelihood import RECORDS
-from dfcrp.likelihoods.record.settings import RecordSettings
 from studies.made_up_records import shop
 
 PRODUCTS = Path(__file__).parents[2] / ".." / "shared" / "data" / "products"

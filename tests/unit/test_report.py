@@ -10,7 +10,7 @@ from PIL import Image
 from dfcrp.draws import Columns, MemoryDraws, Variable
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.base import Likelihood
-from dfcrp.likelihoods.circle.columns import LAW
+from dfcrp.likelihoods.circle.scatter import LAW
 from dfcrp.likelihoods.record.likelihood import RECORDS
 from dfcrp.markup import (
     Column,

@@ -15,8 +15,7 @@ import pytest
 from dfcrp.items.items import Items, items_of
 from dfcrp.items.site import Site
 from dfcrp.neighbours.neighbourhood import nearest_pairs
-from dfcrp.sampling.problem import Problem
-from dfcrp.sampling.setup import problem_of
+from dfcrp.sampling.problem import Problem, problem_of
 from dfcrp.settings.config import make_config
 
 RECORDS = {

@@ -11,8 +11,9 @@ from dfcrp import prior
 from dfcrp.baselines import Length, compare
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.report.comparison import criteria_rows, write_comparison
-from dfcrp.report.tables import cell_text, markdown_table, plain
+from dfcrp.report.tables import cell_text, markdown_table
 from dfcrp.simulate import paper_design
+from dfcrp.values import as_json
 from shared_data import highlands_path
 from studies import paper_figures as paper
 from studies.highlands import HighlandsLength, reproduce_highlands, run_dbscan
@@ -202,7 +203,7 @@ def test_tables_as_text():
         "| 22 |       |   |",
     ]
     assert cell_text(float("nan")) == ""
-    assert plain({"a": np.float64(2.0), "b": np.array([1, 2]), "c": float("inf")}) == {
+    assert as_json({"a": np.float64(2.0), "b": np.array([1, 2]), "c": float("inf")}) == {
         "a": 2.0,
         "b": [1, 2],
         "c": None,

@@ -8,7 +8,7 @@ import pytest
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.normal.hyper import find_pilot, set_ties_apart, step_of
 from dfcrp.likelihoods.normal.shapes import shape_of
-from dfcrp.sampling.setup import problem_of
+from dfcrp.sampling.problem import problem_of
 from dfcrp.settings.config import make_config
 
 OBJECTS, EXPERTS = 40, 5

@@ -73,7 +73,7 @@ def imports_for_type_checkers() -> dict[str, str]:
     [block] = [node for node in tree.body if isinstance(node, ast.If)]
     assert ast.unparse(block.test) == "TYPE_CHECKING"
     return {
-        alias.name: str(node.module)
+        alias.asname or alias.name: f"{node.module}.{alias.name}"
         for node in block.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
@@ -83,9 +83,8 @@ def imports_for_type_checkers() -> dict[str, str]:
 def test_public_names_are_the_same_for_python_and_for_type_checkers() -> None:
     seen = imports_for_type_checkers()
     assert sorted(dfcrp.__all__) == sorted([*seen, "__version__"]) == dir(dfcrp)
-    modules = {name for name, home in seen.items() if home == "dfcrp"}
-    assert modules == set(dfcrp._MODULES)
-    assert {name: home for name, home in seen.items() if name not in modules} == dfcrp._HOMES
+    homes = {name: f"{home}.{name}" for name, home in dfcrp._HOMES.items()}
+    assert seen == {**homes, **dfcrp._MODULES}
     for name in dfcrp.__all__:
         assert getattr(dfcrp, name) is not None
 

@@ -136,7 +136,7 @@ def test_decoys_need_images_and_experts():
 
     def decoys(*given, **settings):
         prior = made(*given, **settings)
-        return len(prior.parameters.weight) - prior.real
+        return len(prior.parameters.class_weight) - prior.real
 
     assert decoys() == 0
     assert decoys([0, 0, 0, 1, 1]) == 0
@@ -147,7 +147,7 @@ def test_decoys_need_images_and_experts():
     assert of_crowd(experts=10, looks=5, decoys=False) == 0
     assert decoys(decoys=True) == 1
     prior = made(decoys=True, classes=4)
-    assert (prior.real, len(prior.parameters.weight)) == (3, 4)
+    assert (prior.real, len(prior.parameters.class_weight)) == (3, 4)
 
 
 def of_crowd(experts, looks, **settings):
@@ -156,7 +156,7 @@ def of_crowd(experts, looks, **settings):
     families = (images + np.tile(np.arange(looks), experts)) % experts
     chosen = DetectionSettings(**settings)
     prior = make_detection(chosen, None, families, np.arange(experts), images)
-    return len(prior.parameters.weight) - prior.real
+    return len(prior.parameters.class_weight) - prior.real
 
 
 def test_silent_looks():

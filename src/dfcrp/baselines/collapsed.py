@@ -14,7 +14,7 @@ Rows of ``sums`` hold the three W and then the three M. All zero, they leave the
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -101,7 +101,7 @@ def new_links(n: int) -> Links:
 
 
 @lean_kernel
-def log_evidence(sums: Any, k: Any, more: Any, i: Any, prior: Any) -> Any:
+def log_evidence(sums: F8x2, k: int, more: F8x2, i: int, prior: F8) -> float:
     """g of row k of ``sums`` together with row i of ``more`` (i < 0: of row k alone)."""
     total = 0.0
     for feature in range(3):
@@ -115,7 +115,7 @@ def log_evidence(sums: Any, k: Any, more: Any, i: Any, prior: Any) -> Any:
 
 
 @lean_kernel
-def pick(rng: Any, log_weight: Any, count: Any) -> Any:
+def pick(rng: Stream, log_weight: F8, count: int) -> int:
     """Draw one of the first ``count`` options by their log weights."""
     highest = log_weight[0]
     for option in range(1, count):
@@ -132,7 +132,7 @@ def pick(rng: Any, log_weight: Any, count: Any) -> Any:
 
 
 @lean_kernel
-def add_item(problem: Any, groups: Any, i: Any, k: Any) -> None:
+def add_item(problem: CollapsedProblem, groups: CollapsedGroups, i: int, k: int) -> None:
     """Put item i into slot k."""
     groups.label[i] = k
     groups.items[k] += 1
@@ -142,7 +142,7 @@ def add_item(problem: Any, groups: Any, i: Any, k: Any) -> None:
 
 
 @lean_kernel
-def empty_slot(groups: Any, k: Any) -> None:
+def empty_slot(groups: CollapsedGroups, k: int) -> None:
     """Forget what slot k held."""
     groups.items[k] = 0
     groups.weight[k] = 0
@@ -150,7 +150,7 @@ def empty_slot(groups: Any, k: Any) -> None:
 
 
 @lean_kernel
-def release(groups: Any, k: Any) -> None:
+def release(groups: CollapsedGroups, k: int) -> None:
     """Empty slot k and put it on the stack of unused ones."""
     empty_slot(groups, k)
     groups.free[groups.n_free[0]] = k
@@ -158,14 +158,14 @@ def release(groups: Any, k: Any) -> None:
 
 
 @lean_kernel
-def take(groups: Any) -> Any:
+def take(groups: CollapsedGroups) -> int:
     """An unused slot."""
     groups.n_free[0] -= 1
     return groups.free[groups.n_free[0]]
 
 
 @lean_kernel
-def follow(links: Any, i: Any, j: Any) -> None:
+def follow(links: Links, i: int, j: int) -> None:
     """Let i follow j; following oneself needs no entry in the list."""
     links.target[i] = j
     if i == j:
@@ -179,7 +179,7 @@ def follow(links: Any, i: Any, j: Any) -> None:
 
 
 @lean_kernel
-def unfollow(links: Any, i: Any) -> Any:
+def unfollow(links: Links, i: int) -> int:
     """Let i follow nobody; returns whom it followed."""
     j = links.target[i]
     if i != j:
@@ -195,7 +195,7 @@ def unfollow(links: Any, i: Any) -> Any:
 
 
 @lean_kernel
-def visit(scratch: Any, i: Any, count: Any) -> Any:
+def visit(scratch: CollapsedScratch, i: int, count: int) -> int:
     """Queue item i unless it has been seen since the clock's last tick."""
     if scratch.seen[i] == scratch.clock[0]:
         return count
@@ -205,7 +205,7 @@ def visit(scratch: Any, i: Any, count: Any) -> Any:
 
 
 @lean_kernel
-def connected(links: Any, i: Any, scratch: Any) -> Any:
+def connected(links: Links, i: int, scratch: CollapsedScratch) -> int:
     """Queue all items that links connect with i, either way; returns how many."""
     scratch.clock[0] += 1
     count = visit(scratch, i, 0)
@@ -222,7 +222,14 @@ def connected(links: Any, i: Any, scratch: Any) -> Any:
 
 
 @lean_kernel
-def gather(problem: Any, links: Any, groups: Any, scratch: Any, i: Any, k: Any) -> Any:
+def gather(
+    problem: CollapsedProblem,
+    links: Links,
+    groups: CollapsedGroups,
+    scratch: CollapsedScratch,
+    i: int,
+    k: int,
+) -> int:
     """Make slot k the group of everything connected with i; returns its size."""
     count = connected(links, i, scratch)
     empty_slot(groups, k)
@@ -232,7 +239,13 @@ def gather(problem: Any, links: Any, groups: Any, scratch: Any, i: Any, k: Any) 
 
 
 @lean_kernel
-def weigh_links(problem: Any, groups: Any, scratch: Any, i: Any, log_alpha: Any) -> Any:
+def weigh_links(
+    problem: CollapsedProblem,
+    groups: CollapsedGroups,
+    scratch: CollapsedScratch,
+    i: int,
+    log_alpha: float,
+) -> int:
     """Log weights of whom i may follow, itself last; returns the number of options.
 
     Following a member of the own group changes no group; following another joins the two.
@@ -257,7 +270,13 @@ def weigh_links(problem: Any, groups: Any, scratch: Any, i: Any, log_alpha: Any)
 
 @lean_kernel
 def update_link(
-    rng: Any, problem: Any, links: Any, groups: Any, scratch: Any, i: Any, log_alpha: Any
+    rng: Stream,
+    problem: CollapsedProblem,
+    links: Links,
+    groups: CollapsedGroups,
+    scratch: CollapsedScratch,
+    i: int,
+    log_alpha: float,
 ) -> None:
     """Gibbs update of whom i follows; leaves the posterior of the links unchanged."""
     followed = unfollow(links, i)
@@ -299,7 +318,13 @@ def run_links(
 
 
 @lean_kernel
-def weigh_groups(problem: Any, groups: Any, scratch: Any, i: Any, log_alpha: Any) -> Any:
+def weigh_groups(
+    problem: CollapsedProblem,
+    groups: CollapsedGroups,
+    scratch: CollapsedScratch,
+    i: int,
+    log_alpha: float,
+) -> int:
     """Log weights of the groups that block i (taken out) may join, a new one (-1) last.
 
     A group is open to i if all its blocks are among i's problem. With b markings in the block, the
@@ -338,7 +363,14 @@ def weigh_groups(problem: Any, groups: Any, scratch: Any, i: Any, log_alpha: Any
 
 
 @lean_kernel
-def update_block(rng: Any, problem: Any, groups: Any, scratch: Any, i: Any, log_alpha: Any) -> None:
+def update_block(
+    rng: Stream,
+    problem: CollapsedProblem,
+    groups: CollapsedGroups,
+    scratch: CollapsedScratch,
+    i: int,
+    log_alpha: float,
+) -> None:
     """Gibbs update of block i's group; leaves the posterior of the partition unchanged."""
     k = groups.label[i]
     groups.items[k] -= 1
@@ -353,7 +385,9 @@ def update_block(rng: Any, problem: Any, groups: Any, scratch: Any, i: Any, log_
 
 
 @lean_kernel
-def update_alpha(rng: Any, alpha: Any, n_groups: Any, n: Any, shape: Any, rate: Any) -> Any:
+def update_alpha(
+    rng: Stream, alpha: float, n_groups: int, n: int, shape: float, rate: float
+) -> float:
     """Escobar and West's draw of α given the number of groups, under a Gamma prior."""
     rate_now = rate - math.log(rng.beta(alpha + 1.0, n))
     odds = (shape + n_groups - 1.0) / (n * rate_now)

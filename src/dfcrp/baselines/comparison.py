@@ -6,7 +6,6 @@ import dataclasses
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +25,7 @@ from dfcrp.settings.config import SummarySettings
 from dfcrp.simulate import paper_design
 from dfcrp.summaries.consensus import PAPER_EDGES, choose_edges
 from dfcrp.summaries.point_partition import distances
+from dfcrp.values import Json
 
 #: The paper's criteria in its words, by the fields of Offers.
 CRITERIA = {
@@ -72,13 +72,13 @@ class Comparison:
     ari: NDArray[np.float64]
     vi: NDArray[np.float64]
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Json]:
         """One row per method: counts, rule, agreement with the truth and each other, time."""
         return [self._row(index) for index in range(len(self.outcomes))]
 
-    def _row(self, index: int) -> dict[str, Any]:
+    def _row(self, index: int) -> Json:
         outcome = self.outcomes[index]
-        row: dict[str, Any] = {
+        row: Json = {
             "method": outcome.name,
             "clusters": outcome.n_clusters,
             "breaking_rule": outcome.breaking,
@@ -99,11 +99,11 @@ class Comparison:
         row["seconds"] = outcome.seconds
         return row
 
-    def features(self) -> list[dict[str, Any]]:
+    def features(self) -> list[Json]:
         """The paper's table of criteria: what each method claims, unless its result belies it."""
         table = []
         for criterion, words in CRITERIA.items():
-            row: dict[str, Any] = {"criterion": words}
+            row: Json = {"criterion": words}
             for outcome in self.outcomes:
                 claimed = bool(getattr(outcome.offers, criterion))
                 row[outcome.title] = claimed and outcome.seen().get(criterion, True)
@@ -119,7 +119,7 @@ class Comparison:
             if getattr(outcome.offers, criterion) and not held
         ]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Json:
         """Everything that goes into compare.json."""
         return {
             "methods": self.rows(),

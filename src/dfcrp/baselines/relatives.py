@@ -44,11 +44,10 @@ from dfcrp.baselines.collapsed import (
 from dfcrp.compiled.random import stream
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.items.items import Items
-from dfcrp.likelihoods.circle.hyper import circle_hyper
+from dfcrp.likelihoods.circle.hyper import CircleSettings, circle_hyper
 from dfcrp.likelihoods.circle.neighbours import find_neighbours, mean_variances
 from dfcrp.likelihoods.circle.plane import CircleHyper
-from dfcrp.likelihoods.circle.settings import CircleSettings
-from dfcrp.priors.arrivals.settings import ArrivalSettings
+from dfcrp.priors.arrivals.prior import ArrivalSettings
 from dfcrp.settings.config import make_config
 from dfcrp.summaries.streaming import canonical
 

@@ -41,7 +41,7 @@ def variation_of_information(first: ArrayLike, second: ArrayLike) -> float:
     return max(bits[0] + bits[1] - 2.0 * bits[2], 0.0) / float(rows.sum())
 
 
-def adjusted_rand_of_draws(draws: Any, reference: ArrayLike) -> NDArray[np.float64]:
+def adjusted_rand_of_draws(draws: object, reference: ArrayLike) -> NDArray[np.float64]:
     """ARI between every draw and one partition, shape (n_chains, n_draws).
 
     ``draws`` is a Draws object or an array of labels, (draws, n) or (chains, draws, n).

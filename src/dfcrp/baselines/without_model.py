@@ -25,8 +25,8 @@ from scipy.spatial import cKDTree
 from dfcrp.baselines.relatives import hyper_of
 from dfcrp.errors import SettingsError
 from dfcrp.items.items import Items
+from dfcrp.likelihoods.circle.hyper import CircleSettings
 from dfcrp.likelihoods.circle.neighbours import mean_variances
-from dfcrp.likelihoods.circle.settings import CircleSettings
 
 Labels = NDArray[np.int64]
 

@@ -72,7 +72,7 @@ def draws_with_means(labels: NDArray[np.int32], markings: Items) -> MemoryDraws:
     return MemoryDraws(labels, no_alpha, clusters, MEANS)
 
 
-def _config(draws: MemoryDraws, keeps_family_rule: bool, summary: dict[str, Any]) -> Config:
+def _config(draws: MemoryDraws, keeps_family_rule: bool, summary: dict[str, object]) -> Config:
     """Settings that tell the summaries whether the family rule holds."""
     run = {
         "chains": draws.n_chains,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dfcrp.cli.ground import likelihood_option, site_options
+from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.items.site import Site
@@ -133,7 +134,7 @@ def command(
     click.echo(f"{run / 'report.html'}: with the age, and isochrons on the figures of sizes")
 
 
-def _isochrons(program: str, found: ModelAges, given: str | None) -> dict[str, Any] | None:
+def _isochrons(program: str, found: ModelAges, given: str | None) -> Json | None:
     """Curves for the figures; a note if CraterStats cannot give them."""
     import numpy as np
 

@@ -145,7 +145,7 @@ def _of_run(
     kind: str | None,
     columns: str | None,
     truth_columns: str | None,
-    **options: Any,
+    **options: object,
 ) -> Any:
     """A run's evaluation, which is kept in its folder."""
     from dfcrp.errors import DfcrpError, SettingsError
@@ -190,7 +190,7 @@ def _images(on: str) -> str | Sequence[str]:
     return sorted(set(column_of_file(path, "image")))
 
 
-def _save(found: Any, path: Path) -> None:
+def _save(found: object, path: Path) -> None:
     from dfcrp.errors import InputError
     from dfcrp.files import why
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,43 @@ from dfcrp.cli.ground import (
     image_options,
     site_options,
 )
-from dfcrp.cli.grouped import GroupedCommand
 from dfcrp.likelihoods import EXPERT_BIAS
 from dfcrp.priors.registry import HOMES as PRIORS
 from dfcrp.settings.values import IMAGE_NAMES, IMAGES, PRESETS, SAMPLERS
+
+#: Options that no heading names.
+OTHERS = "Other options"
+
+
+class GroupedCommand(click.Command):
+    """Lists its options under headings, the most used first.
+
+    ``headings`` has the names of parameters by heading; ``example`` is shown where a file or an
+    option is missing.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,
+        headings: Mapping[str, Sequence[str]],
+        example: str,
+        **options: Any,
+    ) -> None:
+        super().__init__(*arguments, **options)
+        self.headings, self.example = headings, example
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Called by click for --help."""
+        records = {
+            str(option.name): record
+            for option in self.get_params(ctx)
+            if (record := option.get_help_record(ctx)) is not None
+        }
+        for head, names in self.headings.items():
+            with formatter.section(head):
+                formatter.write_dl([records.pop(name) for name in names])
+        with formatter.section(OTHERS):
+            formatter.write_dl(list(records.values()))
 
 
 class Radius(click.ParamType):

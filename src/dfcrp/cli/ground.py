@@ -11,6 +11,7 @@ import click
 
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.settings.values import IMAGE_Y
+from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.items.site import Site
@@ -136,7 +137,7 @@ def told_site(site: Site, options: Mapping[str, Any]) -> Site:
     """The site with what the options say of it."""
     from dfcrp.items.site import body_radius
 
-    told: dict[str, Any] = {}
+    told: Json = {}
     for name in ("metres_per_pixel", "area_km2"):
         value = options[name]
         if value is None:
@@ -149,7 +150,7 @@ def told_site(site: Site, options: Mapping[str, Any]) -> Site:
     return dataclasses.replace(site, **told)
 
 
-def image_settings(options: Mapping[str, Any]) -> dict[str, Any]:
+def image_settings(options: Mapping[str, Any]) -> Json:
     """The options of the image that were given, as settings; the file is looked for."""
     given = {name: options[name] for name in IMAGE_OPTIONS if options[name] is not None}
     if "image_file" in given:

@@ -13,6 +13,7 @@ from dfcrp.errors import DfcrpError
 from dfcrp.fitting.progress import duration
 from dfcrp.markup import counted, estimate_of, plural
 from dfcrp.settings.config import Config, ImageSettings
+from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -289,7 +290,7 @@ def list_files(folder: Path) -> str:
     return "\n".join([f"Files in {folder}/", *(f"  {name:<19} {use}" for name, use in found)])
 
 
-def _first_line(posterior: Posterior, found: dict[str, Any]) -> str:
+def _first_line(posterior: Posterior, found: Json) -> str:
     record, items, run = posterior.record, posterior.items, posterior.config.run
     thinned = f", every {run.thin}th kept" if run.thin > 1 else ""
     images = found.get("n_images")
@@ -303,7 +304,7 @@ def _first_line(posterior: Posterior, found: dict[str, Any]) -> str:
     )
 
 
-def _learned(posterior: Posterior, found: dict[str, Any]) -> list[str]:
+def _learned(posterior: Posterior, found: Json) -> list[str]:
     """What was learned of the scatter of items, of experts, and by the prior, in sentences."""
     tolerances, bias = posterior.tolerances, posterior.expert_bias
     sentences = [] if tolerances is None else posterior.likelihood.learned_words(tolerances)
@@ -315,20 +316,20 @@ def _learned(posterior: Posterior, found: dict[str, Any]) -> list[str]:
     return [textwrap.fill(sentence, LINE) for sentence in sentences]
 
 
-def _doubles(posterior: Posterior, found: dict[str, Any]) -> list[str]:
+def _doubles(posterior: Posterior, found: Json) -> list[str]:
     """Whether an expert may have listed an object twice."""
     count, likelihood = found.get("suspected_doubles", 0), posterior.likelihood
     if not count:
         return []
     sentence = (
-        f"Suspected doubles: {counted(count, likelihood.noun)} as close to an object as its own "
+        f"Possible duplicates: {counted(count, likelihood.noun)} as close to an object as its own "
         f"{plural(likelihood.noun)}, by an expert who has {likelihood.verb} it already. They count "
         "as objects of their own; the report lists them."
     )
     return textwrap.wrap(sentence, LINE)
 
 
-def _counts(posterior: Posterior, found: dict[str, Any]) -> list[str]:
+def _counts(posterior: Posterior, found: Json) -> list[str]:
     """A table: how many objects are real, and how many experts share; then the catalogue's."""
     from dfcrp.settings.consensus import or_more
     from dfcrp.summaries.catalogue import listed_words
@@ -346,10 +347,10 @@ def _counts(posterior: Posterior, found: dict[str, Any]) -> list[str]:
     if posterior.prior.knows_reality:
         rows = [
             ("real, seen by somebody", found["n_objects"]),
-            ("real, missed by all", found["n_missed"]),
+            ("missed by everyone (estimate)", found["n_missed"]),
             ("false marks", found["n_false_marks"]),
         ]
-    rows.append(("by any expert (all clusters)", found["n_clusters"]))
+    rows.append(("total clusters", found["n_clusters"]))
     rows += [
         (f"by {or_more(row['min_experts'])}", row) for row in counts if row["size_class"] == "all"
     ]
@@ -357,9 +358,9 @@ def _counts(posterior: Posterior, found: dict[str, Any]) -> list[str]:
     shown = [estimate_of(row) for _, row in rows]
     # Hundreds of thousands still stand apart from the words before them.
     wide = max(9, *(len(one.mean) + 2 for one in shown))
-    lines = [f"{head:<30}{'mean':>{wide}}   95 % interval"]
+    lines = [f"{head:<33}{'mean':>{wide}}   95 % interval"]
     lines += [
-        f"  {name:<28}{one.mean:>{wide}}   {one.interval}"
+        f"  {name:<31}{one.mean:>{wide}}   {one.interval}"
         for (name, _), one in zip(rows, shown, strict=True)
     ]
     min_experts = posterior.config.summary.min_experts

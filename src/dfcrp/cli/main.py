@@ -24,6 +24,7 @@ COMMANDS = {
     "demo": "dfcrp.cli.demo",
     "fit": "dfcrp.cli.fit",
     "resume": "dfcrp.cli.resume",
+    "update": "dfcrp.cli.update",
     "report": "dfcrp.cli.report",
     "explain": "dfcrp.cli.explain",
     "review": "dfcrp.cli.review",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dfcrp.cli.ground import figures_option, image_options, likelihood_option, site_options
+from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
@@ -95,8 +96,8 @@ def command(
 def _note_changes(
     run: Path,
     posterior: Posterior,
-    changes: dict[str, Any],
-    options: dict[str, Any],
+    changes: Json,
+    options: Json,
 ) -> bool:
     """Keep new settings, and what became known of the ground; returns whether there were any."""
     from dfcrp.cli.ground import told_site

@@ -22,7 +22,7 @@ import functools
 import importlib
 import struct
 from collections.abc import Callable
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,9 +42,12 @@ B1 = Annotated[NDArray[np.bool_], ("array", "b1", 1)]
 U1x2 = Annotated[NDArray[np.uint8], ("array", "u1", 2)]
 U8 = Annotated[NDArray[np.uint64], ("array", "u8", 1)]
 
-Description = Any
-_SCALARS: dict[Any, str] = {float: "f8", int: "i8", bool: "b1", None: "none"}
-_CTYPES: dict[str, Any] = {
+#: A type in words that JSON can hold: a code, or a list of a kind of type and what it is of.
+Description: TypeAlias = Any
+#: The type of a word that a compiled function takes.
+Word: TypeAlias = "type[ctypes._SimpleCData[Any]]"
+_SCALARS: dict[object, str] = {float: "f8", int: "i8", bool: "b1", None: "none"}
+_CTYPES: dict[str, Word] = {
     "f8": ctypes.c_double,
     "f4": ctypes.c_float,
     "i8": ctypes.c_int64,
@@ -73,7 +76,7 @@ def frame(cls: Any) -> Any:
     return cls
 
 
-def is_frame(cls: Any) -> bool:
+def is_frame(cls: object) -> bool:
     """Whether compiled code is handed values of a class by address."""
     return getattr(cls, "is_frame", False)
 
@@ -86,14 +89,14 @@ def name_of(cls: type) -> str:
 
 
 #: Classes that have been named.
-_CLASSES: dict[str, Any] = {}
+_CLASSES: dict[str, type] = {}
 
 
-def class_named(name: str) -> Any:
+def class_named(name: str) -> type:
     """The class that a description names."""
     if name not in _CLASSES:
         module, _, path = name.partition(":")
-        found = functools.reduce(getattr, path.split("."), importlib.import_module(module))
+        found: Any = functools.reduce(getattr, path.split("."), importlib.import_module(module))
         _CLASSES[name] = found
     return _CLASSES[name]
 
@@ -125,7 +128,7 @@ def layout(cls: Any) -> tuple[tuple[str, Description], ...]:
 
 
 @functools.cache
-def places(cls: Any) -> dict[str, tuple[int, Description]]:
+def places(cls: type) -> dict[str, tuple[int, Description]]:
     """Of each field of a class of frames: its first word in the block, and its description."""
     found, word = {}, 1
     for name, kind in layout(cls):
@@ -140,12 +143,12 @@ class Frame:
     Made once by whoever calls the same kernels again and again; a plain named tuple does as well.
     """
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: tuple[Any, ...]) -> None:
         self.value = value
         self.size = 0  # bytes of all its arrays
-        cls: Any = type(value)
+        cls = type(value)
         words: list[int] = [0]
-        kept: list[Any] = []
+        kept: list[Frame] = []
         for (name, kind), part in zip(layout(cls), value, strict=True):
             if kind[0] == "array":
                 words += _array_words(part, kind, name)
@@ -179,7 +182,7 @@ _RECENT: dict[int, Frame] = {}
 MOST_RECENT, SMALL_FRAME = 64, 1 << 16
 
 
-def frame_of(value: Any) -> Frame:
+def frame_of(value: tuple[Any, ...] | Frame) -> Frame:
     """The frame of a named tuple; of a small one, that of an earlier call."""
     if isinstance(value, Frame):
         return value
@@ -205,7 +208,7 @@ def _address(array: NDArray[Any]) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def _array_words(array: Any, kind: Description, name: str) -> tuple[int, ...]:
+def _array_words(array: object, kind: Description, name: str) -> tuple[int, ...]:
     """An array's descriptor, as Numba lays it out."""
     if (
         not isinstance(array, np.ndarray)
@@ -221,7 +224,7 @@ def _array_words(array: Any, kind: Description, name: str) -> tuple[int, ...]:
     return (0, 0, array.size, array.itemsize, _address(array), *array.shape, *array.strides)
 
 
-def description_of(value: Any) -> Description:
+def description_of(value: object) -> Description:
     """The description of a value that is handed to a kernel whose types are not declared."""
     if isinstance(value, Frame):
         value = value.value
@@ -247,7 +250,7 @@ def description_of(value: Any) -> Description:
 
 
 #: Appends the words of one argument, and what must live until the call is over.
-Adder = Callable[[Any, list[Any], list[Any]], None]
+Adder = Callable[[Any, list[float], list[object]], None]
 
 
 def adder(kind: Description, name: str, *, tables: bool) -> Adder:
@@ -260,7 +263,7 @@ def adder(kind: Description, name: str, *, tables: bool) -> Adder:
         cls = class_named(kind[1])
         told = tables and hasattr(cls, "function_table")
 
-        def add(value: Any, words: list[Any], kept: list[Any]) -> None:
+        def add(value: Any, words: list[float], kept: list[object]) -> None:
             block = frame_of(value)
             if type(block.value) is not cls:
                 raise TypeError(f"{name}: {kind[1]} was declared, not {type(block.value)}")
@@ -269,33 +272,33 @@ def adder(kind: Description, name: str, *, tables: bool) -> Adder:
 
     elif head == "any":
 
-        def add(value: Any, words: list[Any], kept: list[Any]) -> None:
+        def add(value: Any, words: list[float], kept: list[object]) -> None:
             block = frame_of(value)
             kept.append(block)
             words.append(block.with_table())
 
     elif head == "array":
 
-        def add(value: Any, words: list[Any], kept: list[Any]) -> None:
+        def add(value: Any, words: list[float], kept: list[object]) -> None:
             words.extend(_array_words(value, kind, name))
 
     elif head in ("tuple", "named"):
         parts = [adder(part, name, tables=tables) for part in kind[-1]]
 
-        def add(value: Any, words: list[Any], kept: list[Any]) -> None:
+        def add(value: Any, words: list[float], kept: list[object]) -> None:
             for part, held in zip(parts, value, strict=True):
                 part(held, words, kept)
 
     else:
         plain = float if head[0] == "f" else int
 
-        def add(value: Any, words: list[Any], kept: list[Any]) -> None:
+        def add(value: Any, words: list[float], kept: list[object]) -> None:
             words.append(plain(value))
 
     return add
 
 
-def word_types(kind: Description) -> list[Any]:
+def word_types(kind: Description) -> list[Word]:
     """The types of the words that an argument becomes."""
     head = kind if isinstance(kind, str) else kind[0]
     if head in ("frame", "any"):
@@ -324,7 +327,7 @@ def size_and_alignment(kind: Description) -> tuple[int, int]:
     return 8, 8
 
 
-def read(kind: Description, room: Any, at: int, owners: list[int]) -> Any:
+def read(kind: Description, room: ctypes.Array[ctypes.c_char], at: int, owners: list[int]) -> Any:
     """A result of a declared type from the bytes at ``at``.
 
     Arrays are copied; the addresses of those who own the originals are added to ``owners``.

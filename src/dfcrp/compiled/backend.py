@@ -14,14 +14,16 @@ from __future__ import annotations
 import functools
 import json
 import os
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import llvmlite.binding as llvm
 import numba
 from llvmlite import ir
 from numba.core import cgutils, errors, typing
 from numba.core import types as nb
+from numba.core.dispatcher import Dispatcher
+from numba.core.typeconv import Conversion
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     infer_getattr,
@@ -38,7 +40,7 @@ from dfcrp.compiled import abi, library, linking, numba_internals, random
 from dfcrp.compiled.abi import Description
 from dfcrp.compiled.jit import CONTRACTS, Kernel, Stub, inline_kernel
 from dfcrp.compiled.library import Unit
-from dfcrp.compiled.runtime import RUNTIME
+from dfcrp.compiled.numba_internals import Collected
 
 _NUMBERS = {
     "f8": nb.float64,
@@ -66,10 +68,8 @@ class FrameType(nb.Type):
         self.cls = cls
         super().__init__(name=f"Frame({abi.name_of(cls)})")
 
-    def can_convert_to(self, typingctx: Any, other: Any) -> Any:
+    def can_convert_to(self, typingctx: typing.Context, other: nb.Type) -> Conversion | None:
         """A likelihood of its own kind serves where any will do."""
-        from numba.core.typeconv import Conversion
-
         return Conversion.safe if isinstance(other, AnyType) else None
 
 
@@ -90,7 +90,7 @@ def _forget_class(context, builder, fromty, toty, value):
     return value
 
 
-def numba_type(kind: Description) -> Any:
+def numba_type(kind: Description) -> nb.Type:
     """A description in Numba's terms."""
     if isinstance(kind, str):
         return _NUMBERS[kind]
@@ -110,7 +110,7 @@ def numba_type(kind: Description) -> Any:
     return nb.Tuple(parts)
 
 
-def description(kind: Any) -> Description:
+def description(kind: nb.Type) -> Description:
     """One of Numba's types as a description, for results."""
     if isinstance(kind, nb.Literal):
         kind = nb.unliteral(kind)
@@ -130,13 +130,13 @@ def description(kind: Any) -> Description:
 class _Fields(AttributeTemplate):
     key = FrameType
 
-    def generic_resolve(self, frame: Any, name: str) -> Any:
+    def generic_resolve(self, frame: FrameType, name: str) -> nb.Type | None:
         """The type of a field."""
         found = abi.places(frame.cls).get(name)
         return None if found is None else numba_type(found[1])
 
 
-def _load(builder: Any, place: Any) -> Any:
+def _load(builder: ir.IRBuilder, place: ir.Value) -> ir.Value:
     """A word of a block; blocks never change while compiled code runs, so it may be kept."""
     value = builder.load(place)
     value.set_metadata("invariant.load", builder.module.add_metadata([]))
@@ -148,7 +148,7 @@ def _read_field(context, builder, frame, value, name):
     word, kind = abi.places(frame.cls)[name]
     words = builder.bitcast(value, _WORD.as_pointer())
 
-    def load(offset: int, as_type: Any) -> Any:
+    def load(offset: int, as_type: ir.Type) -> ir.Value:
         place = builder.gep(words, [_WORD(word + offset)], inbounds=True)
         return _load(builder, builder.bitcast(place, as_type.as_pointer()))
 
@@ -177,7 +177,7 @@ def _read_field(context, builder, frame, value, name):
 
 
 @functools.cache
-def dispatcher(kernel: Kernel) -> Any:
+def dispatcher(kernel: Kernel) -> Dispatcher:
     """A kernel as Numba knows it."""
     lean = {} if kernel.arrays else numba_internals.LEAN
     return numba.njit(
@@ -201,11 +201,13 @@ class StubType(nb.Callable, nb.Opaque):
         self.stub = stub
         super().__init__(f"Stub({stub.__module__}.{stub.__name__})")
 
-    def _kernel(self, first: Any) -> Any:
+    def _kernel(self, first: nb.Type) -> nb.Dispatcher:
         cls = first.cls if isinstance(first, FrameType) else first.instance_class
         return nb.Dispatcher(dispatcher(self.stub.of(cls)))
 
-    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+    def get_call_type(
+        self, context: typing.Context, args: Sequence[nb.Type], kws: Mapping[str, nb.Type]
+    ) -> typing.Signature:
         """The signature of a call."""
         if not isinstance(args[0], AnyType):
             return self._kernel(args[0]).get_call_type(context, args, kws)
@@ -214,11 +216,11 @@ class StubType(nb.Callable, nb.Opaque):
         kinds = [numba_type(kind) for kind in self.stub.parameters]
         return typing.signature(numba_type(self.stub.result), args[0], *kinds)
 
-    def get_call_signatures(self) -> Any:
+    def get_call_signatures(self) -> tuple[tuple[()], bool]:
         """Any."""
         return (), True
 
-    def get_impl_key(self, sig: Any) -> Any:
+    def get_impl_key(self, sig: typing.Signature) -> object:
         """What Numba finds the code by."""
         if isinstance(sig.args[0], AnyType):
             return self.stub
@@ -267,7 +269,7 @@ def _next_word(words):
     return found
 
 
-def _method(name: str) -> Any:
+def _method(name: str) -> Callable[[Callable[..., object]], Callable[..., object]]:
     return overload_method(
         FrameType,
         name,
@@ -331,7 +333,7 @@ _take_over()
 
 
 @functools.cache
-def _machine() -> Any:
+def _machine() -> llvm.TargetMachine:
     """What machine code is made for: any processor of the last fifteen years."""
     target = llvm.Target.from_triple(llvm.get_process_triple())
     return target.create_target_machine(
@@ -343,7 +345,7 @@ def _machine() -> Any:
 _OPTIMISATION = 3
 
 
-def _optimise(program: Any) -> None:
+def _optimise(program: llvm.ModuleRef) -> None:
     machine = _machine()
     tuning = llvm.create_pipeline_tuning_options(speed_level=_OPTIMISATION)
     tuning.loop_vectorization, tuning.slp_vectorization = True, False
@@ -354,7 +356,72 @@ def _optimise(program: Any) -> None:
     program.verify()
 
 
-def _empty_program(name: str) -> Any:
+#: What compiled code that creates arrays asks of Numba's run time, in LLVM's language: memory with
+#: an owner that counts. The layout of an owner is Numba's (its ``MemInfo``), and counting is
+#: compiled into the code. Addresses take eight bytes, as everywhere in ``compiled``. An owner has a
+#: count, a destructor and what it is told (unused), data, bytes, an allocator (unused).
+RUNTIME = """
+%owner = type { i64, ptr, ptr, ptr, i64, ptr }
+
+declare ptr @malloc(i64)
+declare void @free(ptr)
+
+define void @NRT_MemInfo_call_dtor(ptr %owner) {
+  call void @free(ptr %owner)
+  ret void
+}
+
+define ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 %alignment) {
+  %step = zext i32 %alignment to i64
+  %room = add i64 %size, %step
+  %all = add i64 %room, 48
+  %owner = call ptr @malloc(i64 %all)
+  %none = icmp eq ptr %owner, null
+  br i1 %none, label %end, label %fill
+
+fill:
+  %after = getelementptr %owner, ptr %owner, i64 1
+  %least = ptrtoint ptr %after to i64
+  %above = add i64 %least, %step
+  %most = sub i64 %above, 1
+  %steps = udiv i64 %most, %step
+  %place = mul i64 %steps, %step
+  %data = inttoptr i64 %place to ptr
+  store i64 1, ptr %owner
+  %destructor = getelementptr %owner, ptr %owner, i64 0, i32 1
+  store ptr null, ptr %destructor
+  %told = getelementptr %owner, ptr %owner, i64 0, i32 2
+  store ptr null, ptr %told
+  %data_field = getelementptr %owner, ptr %owner, i64 0, i32 3
+  store ptr %data, ptr %data_field
+  %size_field = getelementptr %owner, ptr %owner, i64 0, i32 4
+  store i64 %size, ptr %size_field
+  %allocator = getelementptr %owner, ptr %owner, i64 0, i32 5
+  store ptr null, ptr %allocator
+  br label %end
+
+end:
+  ret ptr %owner
+}
+
+define ptr @NRT_MemInfo_alloc_safe_aligned(i64 %size, i32 %alignment) {
+  %owner = call ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 %alignment)
+  ret ptr %owner
+}
+
+define ptr @NRT_MemInfo_alloc(i64 %size) {
+  %owner = call ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 16)
+  ret ptr %owner
+}
+
+define ptr @NRT_MemInfo_alloc_safe(i64 %size) {
+  %owner = call ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 16)
+  ret ptr %owner
+}
+"""
+
+
+def _empty_program(name: str) -> llvm.ModuleRef:
     """The code that stands for Numba's run time, to which all else is added."""
     program = llvm.parse_assembly(RUNTIME)
     program.name = name
@@ -368,7 +435,7 @@ def compile_unit(unit: Unit) -> tuple[bytes, dict[str, Description]]:
     program = _empty_program(unit.name)
     exported: dict[str, list[str]] = {}
     results = {}
-    linked: dict[int, Any] = {}
+    linked: dict[int, Collected] = {}
     for export in unit.exports:
         symbol, result, code = _compile_export(export)
         results[export.symbol] = result
@@ -385,7 +452,7 @@ def compile_unit(unit: Unit) -> tuple[bytes, dict[str, Description]]:
     return _machine().emit_object(program), results
 
 
-def _compile_export(export: library.Export) -> tuple[str, Description, list[Any]]:
+def _compile_export(export: library.Export) -> tuple[str, Description, list[Collected]]:
     """Of an exported kernel: its symbol, the description of its result, and all its code."""
     kinds = tuple(numba_type(kind) for kind in export.parameters)
     made = dispatcher(export.kernel)
@@ -402,7 +469,7 @@ def _compile_export(export: library.Export) -> tuple[str, Description, list[Any]
     return symbol, result, code
 
 
-def _hide_all_but(program: Any, exported: dict[str, list[str]]) -> None:
+def _hide_all_but(program: llvm.ModuleRef, exported: dict[str, list[str]]) -> None:
     """Make everything private but the exported functions, which get their own names."""
     for function in program.functions:
         if function.name == _RELEASE or function.name in exported:

@@ -33,12 +33,12 @@ ENTRIES = (
     "dfcrp.summaries.kernels.point_search",
     "dfcrp.summaries.kernels.division",
     "dfcrp.moves.paper",
-    "dfcrp.priors.arrivals.seating",
+    "dfcrp.priors.exact.seating",
     "dfcrp.priors.detection.kernel",
     "dfcrp.priors.detection.summaries",
     "dfcrp.priors.opinions",
     "dfcrp.likelihoods.integrated",
-    "dfcrp.likelihoods.record.strings",
+    "dfcrp.likelihoods.record.levels",
     "dfcrp.baselines.collapsed",
 )
 #: Likelihoods and priors, the most used first.

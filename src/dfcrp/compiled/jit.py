@@ -21,7 +21,7 @@ import functools
 import inspect
 import os
 from collections.abc import Callable
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from dfcrp.compiled.abi import Description, Frame, described
 
@@ -30,6 +30,8 @@ INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 AnyLikelihood = Annotated[Any, ("any", "likelihood")]
 AnyPrior = Annotated[Any, ("any", "prior")]
+
+K = TypeVar("K", bound="Kernel")
 
 #: Every function that ``by_type`` or a contract has made, for the compiler.
 STUBS: list[Stub] = []
@@ -67,17 +69,21 @@ class Kernel:
             raise TypeError(f"{self.__module__}.{self.__qualname__}: types of {lacking}?")
         return tuple(described(hints[name]) for name in self.names)
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         from dfcrp.compiled import library
 
         return library.call(self, args)
 
 
-def _decorator(*, entry: bool = False, inline: bool = False, arrays: bool = False) -> Any:
-    def decorate(function: Any) -> Any:
+def _decorator(
+    *, entry: bool = False, inline: bool = False, arrays: bool = False
+) -> Callable[[Callable[..., Any]], Kernel]:
+    def decorate(function: Any) -> Kernel:
         if INTERPRETED:
+            # Not wrapped, which would slow it down; it has what a kernel is asked for.
             function.py_func = function
-            return function
+            plain: Kernel = function
+            return plain
         return Kernel(function, entry=entry, inline=inline, arrays=arrays)
 
     return decorate
@@ -110,19 +116,19 @@ class Stub:
         functools.update_wrapper(self, source)
         self.source = source
         self.contract = contract
-        self.implementations: dict[Any, Any] = {}
+        self.implementations: dict[type, Kernel] = {}
         #: The code for types that have none of their own.
-        self.usual: Any = None
+        self.usual: Kernel | None = None
         STUBS.append(self)
 
-    def of(self, kind: Any) -> Any:
+    def of(self, kind: type) -> Kernel:
         """The code for one type."""
         found = self.implementations.get(kind, self.usual)
         if found is None:
             raise NotImplementedError(f"{kind.__name__} has no {self.__module__}.{self.__name__}")
         return found
 
-    def __call__(self, first: Any, *rest: Any) -> Any:
+    def __call__(self, first: object, *rest: object) -> Any:
         value = first.value if isinstance(first, Frame) else first
         return self.of(type(value))(first, *rest)
 
@@ -139,7 +145,7 @@ class Stub:
         return described(inspect.get_annotations(self.source, eval_str=True)["return"])
 
 
-def _described(annotation: Any) -> Description:
+def _described(annotation: object) -> Description:
     if get_origin(annotation) is Annotated and get_args(annotation)[1][0] == "any":
         return list(get_args(annotation)[1])
     return described(annotation)
@@ -169,10 +175,10 @@ class Contract:
 ANYTHING = object()
 
 
-def implements(stub: Stub, kind: Any) -> Any:
+def implements(stub: Stub, kind: Any) -> Callable[[K], K]:
     """Let the decorated kernel do the work of ``stub`` when its first argument is a ``kind``."""
 
-    def note(function: Any) -> Any:
+    def note(function: K) -> K:
         if kind is ANYTHING:
             stub.usual = function
             return function
@@ -184,7 +190,7 @@ def implements(stub: Stub, kind: Any) -> Any:
     return note
 
 
-def _table(contract: Contract, kind: Any) -> int:
+def _table(contract: Contract, kind: type) -> int:
     from dfcrp.compiled import library
 
     return library.function_table(contract, kind)

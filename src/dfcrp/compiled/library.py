@@ -21,18 +21,21 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dfcrp import filelocks
 from dfcrp.compiled import linking
 from dfcrp.compiled.abi import (
     Description,
     Frame,
+    Word,
     adder,
     class_named,
     description_of,
@@ -57,7 +60,7 @@ CPU = os.environ.get("DFCRP_CPU", "x86-64-v2" if platform.machine() in ("x86_64"
 #: Gives back the memory of an array.
 RELEASE = "NRT_decref"
 #: Modules that say how code is made. They are loaded only where it is.
-MAKERS = ("backend", "numba_internals", "runtime", "linking")
+MAKERS = ("backend", "numba_internals", "linking")
 
 
 class KernelsMissing(RuntimeError):
@@ -168,7 +171,7 @@ def entries_of(module: str) -> Unit:
     )
 
 
-def table_unit(contract: Contract, kind: Any) -> Unit:
+def table_unit(contract: Contract, kind: type) -> Unit:
     """The unit of the functions by which a class keeps a contract."""
     exports = tuple(
         Export(
@@ -263,7 +266,7 @@ def _brought_along(exports: Sequence[Export]) -> Iterator[str]:
                             yield stub.of(cls).__module__
 
 
-def _has_kernels(name: str, module: Any) -> bool:
+def _has_kernels(name: str, module: ModuleType | None) -> bool:
     return name in ("dfcrp.compiled.abi", "dfcrp.compiled.random", "dfcrp.compiled.state") or any(
         isinstance(value, Kernel) for value in vars(module).values()
     )
@@ -374,7 +377,7 @@ def go_on_in_python(reason: KernelsMissing) -> None:
     say_once(f"{reason}. Going on in plain Python, which takes some hundred times as long")
 
 
-def _in_python(kernel: Kernel, args: Sequence[Any]) -> Any:
+def _in_python(kernel: Kernel, args: Sequence[object]) -> Any:
     return kernel.py_func(*[arg.value if isinstance(arg, Frame) else arg for arg in args])
 
 
@@ -385,15 +388,15 @@ def _in_python(kernel: Kernel, args: Sequence[Any]) -> Any:
 class Loaded:
     """A unit's code in this process."""
 
-    handle: Any
+    handle: ctypes.CDLL | ObjectCode
     results: dict[str, Description]
-    functions: dict[str, Any] = field(default_factory=dict)
+    functions: dict[str, Callable[..., int]] = field(default_factory=dict)
 
     def address(self, symbol: str) -> int:
         """Where a function is."""
         return ctypes.cast(getattr(self.handle, symbol), ctypes.c_void_p).value or 0
 
-    def function(self, symbol: str, types: Sequence[Any]) -> Any:
+    def function(self, symbol: str, types: Sequence[Word]) -> Callable[..., int]:
         """A function that Python can call, which leaves other threads running."""
         if symbol not in self.functions:
             kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *types)
@@ -419,7 +422,7 @@ class ObjectCode:
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(path.read_bytes()))
         self._engine.finalize_object()
 
-    def __getattr__(self, symbol: str) -> Any:
+    def __getattr__(self, symbol: str) -> ctypes._CFunctionType:
         address = self._engine.get_function_address(symbol)
         if not address:
             raise AttributeError(f"there is no {symbol} in this code")
@@ -461,7 +464,7 @@ def _build_here(unit: Unit) -> None:
         say_once(not_linked(trouble))
 
 
-def _open(home: Path) -> Any:
+def _open(home: Path) -> ctypes.CDLL | ObjectCode:
     shared = beside(home, linking.SYSTEM.ending)
     if shared.is_file():
         return ctypes.CDLL(str(shared))
@@ -490,9 +493,9 @@ class _Bound:
         self.release = getattr(loaded.handle, RELEASE)
         self.room = ctypes.c_char * max(size_and_alignment(self.result)[0], 8)
 
-    def __call__(self, args: Sequence[Any]) -> Any:
-        words: list[Any] = []
-        kept: list[Any] = []
+    def __call__(self, args: Sequence[object]) -> Any:
+        words: list[float] = []
+        kept: list[object] = []
         for add, arg in zip(self.adders, args, strict=True):
             add(arg, words, kept)
         room, trouble = self.room(), ctypes.c_void_p()
@@ -508,10 +511,10 @@ class _Bound:
         return result
 
 
-_BOUND: dict[Any, _Bound] = {}
+_BOUND: dict[object, _Bound] = {}
 
 
-def call(kernel: Kernel, args: tuple[Any, ...]) -> Any:
+def call(kernel: Kernel, args: tuple[object, ...]) -> Any:
     """Call a kernel from Python."""
     if _PLAIN:
         return _in_python(kernel, args)
@@ -522,7 +525,7 @@ def call(kernel: Kernel, args: tuple[Any, ...]) -> Any:
         return _in_python(kernel, args)
 
 
-def _call_compiled(kernel: Kernel, args: tuple[Any, ...]) -> Any:
+def _call_compiled(kernel: Kernel, args: tuple[object, ...]) -> Any:
     # A generator of NumPy's serves too: it gives a stream for this call.
     given = [_stream_of(arg) if isinstance(arg, np.random.Generator) else arg for arg in args]
     if len(given) != len(kernel.names):
@@ -534,7 +537,7 @@ def _call_compiled(kernel: Kernel, args: tuple[Any, ...]) -> Any:
     return bound(given)
 
 
-def _bind(kernel: Kernel, args: Sequence[Any]) -> _Bound:
+def _bind(kernel: Kernel, args: Sequence[object]) -> _Bound:
     if kernel.entry:
         unit, symbol = _entries(kernel.__module__), f"dfcrp_{kernel.__name__}"
         return _Bound(kernel, kernel.parameters, unit, symbol)
@@ -575,7 +578,7 @@ def _stream_of(rng: np.random.Generator) -> Frame:
     return Frame(stream(rng))
 
 
-def _type_key(value: Any) -> Any:
+def _type_key(value: Any) -> object:
     """What the description of a value follows from, found in less time."""
     kind = type(value)
     if kind is np.ndarray:
@@ -594,10 +597,10 @@ def door(kernel: Kernel, kinds: tuple[Description, ...]) -> Unit:
     return Unit(name, (Export("dfcrp_door", kernel, kinds),), named=False)
 
 
-_TABLES: dict[Any, Any] = {}
+_TABLES: dict[type, NDArray[np.int64]] = {}
 
 
-def function_table(contract: Contract, kind: Any) -> int:
+def function_table(contract: Contract, kind: type) -> int:
     """The address of the functions by which a class keeps a contract, built first if need be."""
     with _LOADING:
         if kind not in _TABLES:

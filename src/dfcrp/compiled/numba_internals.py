@@ -10,17 +10,23 @@ pass are between ``LEAST`` and ``BOUND``, which ``pyproject.toml`` repeats. Thes
   ``get_executable``, which are replaced;
 * functions are called with the addresses of a result and of an exception, and return a status.
 
-How an array and its owner are laid out is in ``compiled.abi`` and ``compiled.runtime``.
+How an array and its owner are laid out is in ``compiled.abi`` and in ``RUNTIME`` of
+``compiled.backend``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
-from typing import Any
 
 import llvmlite.binding as llvm
+from llvmlite import ir
 from numba.core import cgutils, codegen
+from numba.core import types as nb
+from numba.core.base import BaseContext
+from numba.core.compiler import CompileResult
 from numba.core.registry import cpu_target
+from numba.core.typing import Signature
 
 #: The oldest version of Numba that is tested, and the first that is not.
 LEAST, BOUND = "0.62", "0.69"
@@ -31,16 +37,16 @@ LEAN = {"_nrt": False}
 class Collected(codegen.CPUCodeLibrary):
     """A function's code as it was lowered, and what it calls; nothing is optimised or linked."""
 
-    def __init__(self, codegen: Any, name: str) -> None:
+    def __init__(self, codegen: codegen.CPUCodegen, name: str) -> None:
         super().__init__(codegen, name)
-        self.modules: list[Any] = []
+        self.modules: list[ir.Module] = []
         self.called: list[Collected] = []
 
-    def add_llvm_module(self, ll_module: Any) -> None:
+    def add_llvm_module(self, ll_module: ir.Module) -> None:
         """Keep the code."""
         self.modules.append(ll_module)
 
-    def add_linking_library(self, library: Any) -> None:
+    def add_linking_library(self, library: Collected) -> None:
         """Keep what is called."""
         self.called.append(library)
 
@@ -49,11 +55,11 @@ class Collected(codegen.CPUCodeLibrary):
 
 
 class _Codegen(codegen.AOTCPUCodegen):
-    def create_library(self, name: str, **_: Any) -> Collected:
+    def create_library(self, name: str, **_: object) -> Collected:
         """A place for the code of a function."""
         return Collected(self, name)
 
-    def set_env(self, name: str, env: Any) -> None:
+    def set_env(self, name: str, env: object) -> None:
         """Python's side of a function, which compiled code never asks for."""
 
 
@@ -78,13 +84,19 @@ def with_all_it_calls(first: Collected) -> list[Collected]:
     return list(found.values())
 
 
-def collected(overload: Any) -> tuple[str, Any, list[Collected]]:
+def collected(overload: CompileResult) -> tuple[str, nb.Type, list[Collected]]:
     """Of a kernel compiled for some types: its symbol, the type of its result, and its code."""
     symbol: str = overload.fndesc.llvm_func_name
     return symbol, overload.signature.return_type, with_all_it_calls(overload.library)
 
 
-def call_by_address(context: Any, builder: Any, signature: Any, find: Any, arguments: Any) -> Any:
+def call_by_address(
+    context: BaseContext,
+    builder: ir.IRBuilder,
+    signature: Signature,
+    find: Callable[[ir.FunctionType], ir.Value],
+    arguments: Sequence[ir.Value],
+) -> ir.Value:
     """Call a function as Numba calls its own; ``find`` gives its address for its type.
 
     Kernels raise nothing, so the status says nothing.

@@ -11,7 +11,8 @@ form, where layer and place come from different bits), Gammas from Marsaglia and
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,7 +26,10 @@ _NORMAL_TAIL, _NORMAL_AREA = 3.654152885361009, 0.004928673233974655
 _EXPONENTIAL_TAIL, _EXPONENTIAL_AREA = 7.697117470131050, 0.003949659822581557
 
 
-def _layers(tail: float, area: float, density: Any, inverse: Any) -> np.ndarray:
+Curve = Callable[[float], float]
+
+
+def _layers(tail: float, area: float, density: Curve, inverse: Curve) -> np.ndarray:
     """Right ends of the layers from the lowest, which holds the tail, to the top, which is 0."""
     ends = np.zeros(_LAYERS + 1)
     ends[0], ends[1] = area / density(tail), tail

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError, did_you_mean
 from dfcrp.evaluation.matching import Rule, best_assignment, possible_pairs, right_by_score
 from dfcrp.evaluation.objects import Objects
-from dfcrp.evaluation.result import Evaluation, plain
+from dfcrp.evaluation.result import Evaluation
 from dfcrp.evaluation.scores import (
     agreement,
     average_precision,
@@ -24,6 +24,7 @@ from dfcrp.evaluation.scores import (
 from dfcrp.first_look.lists import bare_name
 from dfcrp.markup import plural
 from dfcrp.summaries.streaming import summarise
+from dfcrp.values import Json, as_json
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -61,7 +62,7 @@ def listing(
     probable = name == "p_real" or (
         name == "score" and score is not None and bool(((score >= 0.0) & (score <= 1.0)).all())
     )
-    made: dict[str, Any] = {"score": score, "score_name": name, "probability": probable}
+    made: Json = {"score": score, "score_name": name, "probability": probable}
     if min_experts is not None:
         experts = _needed(answer, "n_experts", "min_experts")
         return Listing(experts >= min_experts, f"found by at least {min_experts} experts", **made)
@@ -243,7 +244,7 @@ def evaluate_objects(
     right, found = match >= 0, np.isin(np.arange(len(truth)), match[match >= 0])
     by_image = (scene.counts(answer, right), scene.counts(answer, listed), scene.counts(truth))
     noun = answer.likelihood.noun
-    result: dict[str, Any] = {
+    result: Json = {
         "kind": answer.kind,
         "answer": answer.name,
         "truth": truth.name,
@@ -268,10 +269,10 @@ def evaluate_objects(
         "by_category": _by_category(answer, truth, listed, match),
         "by_image": _by_image(scene, by_image, totals),
     }
-    return Evaluation(plain(result))
+    return Evaluation(as_json(result))
 
 
-def _ranked(pairs: Any, chosen: Listing, n_true: int) -> dict[str, Any]:
+def _ranked(pairs: Any, chosen: Listing, n_true: int) -> Json:
     """What depends on how the answer ranks all of its entries, listed or not."""
     if chosen.score is None:
         nothing = calibration(np.zeros(0, np.bool_), np.zeros(0))
@@ -288,7 +289,7 @@ def _ranked(pairs: Any, chosen: Listing, n_true: int) -> dict[str, Any]:
     }
 
 
-def _total(scene: Scene, totals: Mapping[str, Whole] | None) -> dict[str, Any] | None:
+def _total(scene: Scene, totals: Mapping[str, Whole] | None) -> Json | None:
     """Objects in all that the run estimates on these images, and whether its interval holds."""
     if totals is None:
         return None
@@ -296,17 +297,15 @@ def _total(scene: Scene, totals: Mapping[str, Whole] | None) -> dict[str, Any] |
     return _held(draws, len(scene.truth))
 
 
-def _held(draws: Whole, true: int) -> dict[str, Any]:
+def _held(draws: Whole, true: int) -> Json:
     found = summarise(draws)
     return {**found.as_dict(), "true": true, "covers": bool(found.lo <= true <= found.hi)}
 
 
-def _counts(
-    listed: Whole, true: Whole, scene: Scene, totals: Mapping[str, Whole] | None
-) -> dict[str, Any]:
+def _counts(listed: Whole, true: Whole, scene: Scene, totals: Mapping[str, Whole] | None) -> Json:
     """How far the number listed on an image is from the true one, and the run's own number."""
     error = listed - true
-    found: dict[str, Any] = {
+    found: Json = {
         "mean_error": float(error.mean()),
         "mean_absolute_error": float(np.abs(error).mean()),
         "exact": float(np.mean(error == 0)),
@@ -322,14 +321,12 @@ def _counts(
     return found
 
 
-def _errors(
-    answer: Objects, truth: Objects, pairs: Any, match: Whole, rule: Rule
-) -> dict[str, Any]:
+def _errors(answer: Objects, truth: Objects, pairs: Any, match: Whole, rule: Rule) -> Json:
     """How far matched objects are off, and how often their 95 % intervals hold the true value."""
     rows = np.flatnonzero(match >= 0)
     chosen = match[pairs.answer] == pairs.truth
     chosen &= match[pairs.answer] >= 0
-    found: dict[str, Any] = {"n": len(rows)}
+    found: Json = {"n": len(rows)}
     if rule.iou is not None:
         quality = pairs.quality[chosen]
         found["mean_iou"] = float(quality.mean()) if len(quality) else None
@@ -348,7 +345,7 @@ def _errors(
 
 def _by_size(
     answer: Objects, truth: Objects, listed: Flags, right: Flags, found: Flags
-) -> list[dict[str, Any]]:
+) -> list[Json]:
     """By class of size, with terciles of the true sizes for bounds; none without sizes."""
     theirs, ours = truth.sizes, answer.sizes
     if theirs is None or len(np.unique(theirs)) < len(SIZE_CLASSES):
@@ -367,7 +364,7 @@ def _by_size(
     return rows
 
 
-def _parts(listed: Flags, right: Flags, true: Flags, found: Flags) -> dict[str, Any]:
+def _parts(listed: Flags, right: Flags, true: Flags, found: Flags) -> Json:
     """Precision of some of the list, and recall of some of the truth, not only of its matches."""
     n_listed, n_true = int(listed.sum()), int(true.sum())
     precision = float(right.sum()) / n_listed if n_listed else None
@@ -375,9 +372,7 @@ def _parts(listed: Flags, right: Flags, true: Flags, found: Flags) -> dict[str, 
     return {"n_true": n_true, "n_listed": n_listed, "precision": precision, "recall": recall}
 
 
-def _by_category(
-    answer: Objects, truth: Objects, listed: Flags, match: Whole
-) -> dict[str, Any] | None:
+def _by_category(answer: Objects, truth: Objects, listed: Flags, match: Whole) -> Json | None:
     """By category: what is right has the right category too, where the answer names any."""
     if truth.category is None:
         return None
@@ -404,7 +399,7 @@ def _by_category(
 
 def _by_image(
     scene: Scene, counts: tuple[Whole, Whole, Whole], totals: Mapping[str, Whole] | None
-) -> list[dict[str, Any]]:
+) -> list[Json]:
     """A row for each image."""
     if scene.images == ("",):
         return []
@@ -412,7 +407,7 @@ def _by_image(
     rows = []
     for k, name in enumerate(scene.images):
         right, listed, true = (int(one[k]) for one in counts)
-        row: dict[str, Any] = {
+        row: Json = {
             "image": name, "n_true": true, "n_listed": listed, "n_right": right,
             **{key: float(values[k]) for key, values in found.items()},
         }  # fmt: skip

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
 from dfcrp.evaluation.identities import Identities, closure
-from dfcrp.evaluation.result import Evaluation, plain
+from dfcrp.evaluation.result import Evaluation
 from dfcrp.evaluation.scores import (
     agreement,
     average_precision,
@@ -29,6 +29,7 @@ from dfcrp.evaluation.scores import (
 )
 from dfcrp.memory import refuse_more_than_memory
 from dfcrp.summaries.streaming import summarise
+from dfcrp.values import Json, as_json
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -105,7 +106,7 @@ def evaluate_links(
     answer: LinkAnswer, truth: Identities, truth_name: str, n: int, kind: str
 ) -> Evaluation:
     """Everything about records."""
-    head: dict[str, Any] = {
+    head: Json = {
         "kind": kind,
         "answer": answer.name,
         "truth": truth_name,
@@ -116,9 +117,9 @@ def evaluate_links(
         "score": None if answer.p is None else "p",
     }
     if truth.match is not None:
-        return Evaluation(plain({**head, **_of_labelled_pairs(answer, truth)}))
+        return Evaluation(as_json({**head, **_of_labelled_pairs(answer, truth)}))
     known, labels = _true_labels(truth, n)
-    return Evaluation(plain({**head, **_of_entities(answer, known, labels, truth)}))
+    return Evaluation(as_json({**head, **_of_entities(answer, known, labels, truth)}))
 
 
 def _true_labels(truth: Identities, n: int) -> tuple[Whole, Whole]:
@@ -131,7 +132,7 @@ def _true_labels(truth: Identities, n: int) -> tuple[Whole, Whole]:
     return truth.record[order], truth.entity[order]
 
 
-def _of_labelled_pairs(answer: LinkAnswer, truth: Identities) -> dict[str, Any]:
+def _of_labelled_pairs(answer: LinkAnswer, truth: Identities) -> Json:
     """Some pairs are known to match or not, and nothing else is known."""
     assert truth.pairs is not None
     assert truth.match is not None
@@ -169,9 +170,7 @@ def _of_labelled_pairs(answer: LinkAnswer, truth: Identities) -> dict[str, Any]:
     }
 
 
-def _of_entities(
-    answer: LinkAnswer, known: Whole, entity: Whole, truth: Identities
-) -> dict[str, Any]:
+def _of_entities(answer: LinkAnswer, known: Whole, entity: Whole, truth: Identities) -> Json:
     """The entity of every known record is known, so every pair of them is."""
     n = len(known)
     at = np.full(1 + int(max(known.max(initial=-1), answer.pairs.max(initial=-1))), -1, np.int64)
@@ -224,7 +223,7 @@ def _of_entities(
     }
 
 
-def _estimates(answer: LinkAnswer, known: Whole, n_true: int, n_entities: int) -> dict[str, Any]:
+def _estimates(answer: LinkAnswer, known: Whole, n_true: int, n_entities: int) -> Json:
     """Numbers of links and entities over the draws, beside the truth."""
     if answer.draws is None:
         return {"n_total": None, "n_entities": {"true": n_entities}}
@@ -244,7 +243,7 @@ def _chain(labels: Whole) -> Whole:
     return np.column_stack([order[same], order[same + 1]])
 
 
-def _pairwise(rows: Floats) -> dict[str, Any]:
+def _pairwise(rows: Floats) -> Json:
     """Precision, recall and F1 from counts (right, listed, true) of what is drawn again."""
     each = agreement(*resampled(rows).T)
     return {
@@ -253,7 +252,7 @@ def _pairwise(rows: Floats) -> dict[str, Any]:
     }
 
 
-def _bcubed(labels: Whole, entity: Whole, block: Whole) -> dict[str, Any]:
+def _bcubed(labels: Whole, entity: Whole, block: Whole) -> Json:
     """Means over records of what clusters and entities share."""
     cluster = np.unique(labels, return_inverse=True)[1].ravel()
     key = cluster * (int(entity.max(initial=0)) + 1) + entity
@@ -273,7 +272,7 @@ def _bcubed(labels: Whole, entity: Whole, block: Whole) -> dict[str, Any]:
     }
 
 
-def _means(precision: Any, recall: Any, records: Any) -> dict[str, Any]:
+def _means(precision: Any, recall: Any, records: Any) -> Json:
     p, r = ratio(precision, records), ratio(recall, records)
     return {"precision": p, "recall": r, "f1": ratio(2.0 * p * r, p + r)}
 
@@ -290,6 +289,6 @@ def _lookup(wanted: Whole, pairs: Whole) -> Whole:
     return np.where(ours[order][at] == keys, order[at], -1)
 
 
-def _unranked() -> dict[str, Any]:
+def _unranked() -> Json:
     nothing = calibration(np.zeros(0, np.bool_), np.zeros(0))
     return {"average_precision": None, "curve": [], **nothing}

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +27,7 @@ from dfcrp.errors import InputError, SettingsError
 from dfcrp.evaluation.objects import Objects
 from dfcrp.likelihoods.base import Outlines
 from dfcrp.markup import plural
+from dfcrp.values import Json
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -53,10 +53,10 @@ class Rule:
     #: Where the distance comes from, if nobody gave it.
     source: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Json:
         """For JSON."""
         if self.iou is not None:
-            found: dict[str, Any] = {"by": "iou", "least": self.iou}
+            found: Json = {"by": "iou", "least": self.iou}
         else:
             most = self.distance
             found = {"by": "distance", "most": dict(most) if isinstance(most, Mapping) else most}

@@ -31,6 +31,7 @@ from dfcrp.items.items import Items
 from dfcrp.items.site import Site
 from dfcrp.likelihoods.base import Likelihood
 from dfcrp.likelihoods.registry import likelihood_named
+from dfcrp.values import Array
 
 Floats = NDArray[np.float64]
 #: Columns of a catalogue, besides those that describe objects, that an evaluation uses.
@@ -75,7 +76,7 @@ class Objects:
         """The place of a row, for messages."""
         return f"{self.name}, row {row + 1}" if self.places is None else self.places[row]
 
-    def select(self, keep: NDArray[Any]) -> Objects:
+    def select(self, keep: Array) -> Objects:
         """The rows that a mask, or numbers of rows, choose."""
         rows = np.flatnonzero(keep) if keep.dtype == np.bool_ else keep
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dfcrp.files import replace_file
 from dfcrp.markup import counted, significant
 from dfcrp.rounding import estimate, estimate_of
@@ -45,21 +43,6 @@ class Evaluation(dict[str, Any]):
     def save(self, path: str | Path) -> None:
         """Write it as JSON, the whole file or nothing."""
         replace_file(Path(path), (json.dumps(self, indent=1) + "\n").encode())
-
-
-def plain(value: Any) -> Any:
-    """Numbers of Python, with None for those that do not exist, all the way down."""
-    if isinstance(value, dict):
-        return {str(key): plain(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(one) for one in value]
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value
 
 
 def describe(found: Mapping[str, Any]) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.summaries.streaming import LEVEL
+from dfcrp.values import Json
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -38,7 +39,7 @@ def ratio(part: Any, whole: Any) -> Any:
                      where=whole > 0)[()]  # fmt: skip
 
 
-def agreement(right: Any, listed: Any, true: Any) -> dict[str, Any]:
+def agreement(right: Any, listed: Any, true: Any) -> Json:
     """Precision, recall and F1 from counts, or from arrays of counts."""
     return {
         "precision": ratio(right, listed),
@@ -47,7 +48,7 @@ def agreement(right: Any, listed: Any, true: Any) -> dict[str, Any]:
     }
 
 
-def with_intervals(right: Floats, listed: Floats, true: Floats) -> dict[str, Any]:
+def with_intervals(right: Floats, listed: Floats, true: Floats) -> Json:
     """The same of all images together, with intervals from drawing images with replacement.
 
     The arguments are counts by image. Of one image, the units that are drawn are the objects:
@@ -113,10 +114,10 @@ def average_precision(right: Flags, score: Floats, n_true: int) -> float | None:
     return float(np.sum(np.diff(recall, prepend=0.0) * best))
 
 
-def calibration(right: Flags, p: Floats) -> dict[str, Any]:
+def calibration(right: Flags, p: Floats) -> Json:
     """Brier score, curve, expected calibration error, and how many of the sure ones are right."""
     if not len(p):
-        nothing: dict[str, Any] = {"brier": None, "calibration": [], "calibration_error": None}
+        nothing: Json = {"brier": None, "calibration": [], "calibration_error": None}
         return {**nothing, "sure": None, "at_least": []}
     bins = np.clip(np.searchsorted(EDGES, p, side="right") - 1, 0, len(EDGES) - 2)
     rows, error = [], 0.0
@@ -137,7 +138,7 @@ def calibration(right: Flags, p: Floats) -> dict[str, Any]:
     }
 
 
-def _at_least(least: float, right: Flags, p: Floats) -> dict[str, Any]:
+def _at_least(least: float, right: Flags, p: Floats) -> Json:
     chosen = p >= least
     share = float(right[chosen].mean()) if chosen.any() else None
     return {"least": least, "n": int(chosen.sum()), "right": share}

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from dfcrp.values import Json
+
 #: What stands before findings, beside the verdict of a run.
 LOOKED = (
     "The verdict is about the length of the run. Before it a first look at the data found what may "
@@ -43,7 +45,7 @@ class Finding:
         """The text with its full stop."""
         return self.text if self.text.endswith("?") else f"{self.text}."
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Json:
         """As in summary.json."""
         return {
             "check": self.check,

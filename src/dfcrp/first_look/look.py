@@ -16,9 +16,14 @@ import numpy as np
 
 from dfcrp.first_look.agreement import Naming, lists_apart
 from dfcrp.first_look.finding import Finding
-from dfcrp.first_look.lists import fields_apart, images_apart, marked_twice, same_lists
+from dfcrp.first_look.lists import (
+    fields_apart,
+    images_apart,
+    marked_twice,
+    objects_repeated,
+    same_lists,
+)
 from dfcrp.first_look.nearness import Nearness
-from dfcrp.first_look.repeats import objects_repeated
 from dfcrp.first_look.sizes import corners, radius_and_places, sizes_and_places, sizes_of_lists
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.markup import plural

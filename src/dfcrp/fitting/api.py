@@ -24,7 +24,12 @@ from dfcrp.first_look import first_look
 from dfcrp.fitting.progress import watched
 from dfcrp.fitting.run import Run
 from dfcrp.io.decisions import read_decisions
-from dfcrp.items.decisions import refuse_shared_experts, with_decisions
+from dfcrp.items.decisions import (
+    Decision,
+    decisions_given,
+    refuse_shared_experts,
+    with_decisions,
+)
 from dfcrp.items.items import Items, items_of, items_of_tables
 from dfcrp.items.looks import with_looks
 from dfcrp.likelihoods.registry import likelihood_named
@@ -49,8 +54,8 @@ from dfcrp.runs.folder import (
 from dfcrp.runs.lock import LostClaimError, locked, taken_over
 from dfcrp.runs.parts import NothingDrawnError, Parts, Watch, experts_by_place
 from dfcrp.runs.store import STORE, DrawStore, MemoryStore, anything_drawn
+from dfcrp.sampling.problem import problem_of
 from dfcrp.sampling.runner import TimeLimit
-from dfcrp.sampling.setup import problem_of
 from dfcrp.settings.config import AnyConfig, Config, Requested, read_settings, resolve, with_run
 from dfcrp.settings.keywords import FitSettings, expanded, refuse_unknown
 from dfcrp.summaries.consensus import PAPER_EDGES, choose_edges
@@ -82,9 +87,14 @@ def items_given(
 
 def decided(items: Items, decisions: Any) -> Items:
     """The items with what was decided of them, from a file or a table."""
+    return with_decisions(items, decision_rows(decisions))
+
+
+def decision_rows(decisions: Any) -> tuple[Decision, ...]:
+    """All rows of a file or a table of decisions."""
     if isinstance(decisions, (str, os.PathLike)):
-        decisions = read_decisions(Path(decisions))
-    return with_decisions(items, decisions)
+        return read_decisions(Path(decisions))
+    return decisions_given(decisions)
 
 
 def resolve_for(items: Items, asked: Requested, resolved: Config | None = None) -> Config:
@@ -287,7 +297,7 @@ def begin_run(
     items: Items,
     resolved: Config,
     watch: Watch,
-    out: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None,
     dask: str | os.PathLike[str] | None = None,
 ) -> Posterior:
     """Fit items with settings that are resolved, as ``fit`` does; ``watch`` is told how it goes."""

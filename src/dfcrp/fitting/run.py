@@ -38,9 +38,8 @@ from dfcrp.runs.parts import (
     stopped_by_interrupt,
 )
 from dfcrp.runs.store import DrawStore, MemoryStore
-from dfcrp.sampling.problem import Problem
+from dfcrp.sampling.problem import Problem, problem_of
 from dfcrp.sampling.runner import Progress, TimeLimit, cores
-from dfcrp.sampling.setup import problem_of
 from dfcrp.settings.config import Config
 
 Store = DrawStore | MemoryStore

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
+from dfcrp.values import Array, Json
 
-Cells = Sequence[object] | NDArray[Any]
+Cells = Sequence[object] | Array
 """One column as it came in: text, numbers, or whatever a data frame holds."""
 
 Place = Callable[[str, int], str]
@@ -39,7 +40,7 @@ def check_columns(
     *,
     positive: Collection[str] = (),
     texts: Collection[str] = (),
-) -> dict[str, Any]:
+) -> Json:
     """Turn raw columns, keyed by role, into float arrays and lists of names, or refuse them.
 
     Roles in ``positive`` are numbers above zero, those in ``texts`` any text; the rest but NAMES
@@ -50,7 +51,7 @@ def check_columns(
     """
     cells = {role: _one_dimensional(role, raw) for role, raw in cells.items()}
     _refuse_unequal(cells)
-    columns: dict[str, Any] = {}
+    columns: Json = {}
     bad: dict[str, NDArray[np.intp]] = {}
     for role, raw in cells.items():
         if role in texts:
@@ -80,9 +81,9 @@ def check_columns(
     return columns
 
 
-def checked_words(said: Mapping[str, Any], count: int, place: Place) -> dict[str, Any]:
+def checked_words(said: Mapping[str, Any], count: int, place: Place) -> Json:
     """What items say of their objects, by role; None where it is None or says nothing at all."""
-    found: dict[str, Any] = {}
+    found: Json = {}
     for role, raw in said.items():
         if raw is None:
             continue

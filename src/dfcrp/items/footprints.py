@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dfcrp.errors import InputError
 from dfcrp.items.checks import quoted
 from dfcrp.priors.base import Zones
+from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -43,7 +44,7 @@ _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _POINT = re.compile(rf"({_NUMBER})\s+({_NUMBER})(?:\s+{_NUMBER})*")
 
 
-def footprint_columns(names: Iterable[Any], where: str) -> dict[str, Any]:
+def footprint_columns(names: Iterable[Any], where: str) -> Json:
     """Which columns of a table of looks say what was seen; none if it was all of the image."""
     plain = {str(name).lower().replace("_", ""): name for name in names}
     sides = {side: plain[side] for side in SIDES if side in plain}

@@ -80,6 +80,10 @@ class Items:
         The decisions that stand, for the model.
     given : Items or None
         The items before slips were left out and experts corrected, where there are decisions.
+    start : array (chains, n) or None
+        Clusters of an earlier run, with which chains begin; −1 for items that it did not have.
+    updates : tuple of dict
+        What was added since the first run, update by update.
 
     Examples
     --------
@@ -111,6 +115,8 @@ class Items:
     decisions: tuple[Decision, ...] = ()
     decided: Decided | None = None
     given: Items | None = None
+    start: NDArray[np.int64] | None = None
+    updates: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
         arrays = [getattr(self, item.name) for item in fields(self)]
@@ -490,6 +496,7 @@ class Items:
             looked=looked,
             footprints=footprints or None,
             origin=None,
+            start=None if self.start is None else self.start[:, rows],
             **self._decided_of(rows),
         )
 

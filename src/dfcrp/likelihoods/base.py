@@ -24,6 +24,7 @@ from dfcrp.summaries.catalogue import Centre
 from dfcrp.summaries.fit import Check
 from dfcrp.summaries.streaming import summarise
 from dfcrp.summaries.tails import Scatter
+from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -125,7 +126,7 @@ class NewItems:
     #: Hyperparameters with the learned law.
     hyper: Any
     #: (m, columns): the new items.
-    values: NDArray[Any]
+    values: Array
     #: Codes of who listed them, -1 if not known.
     sources: NDArray[np.int64]
     #: Members that a cluster has at most, with a new one.
@@ -188,11 +189,11 @@ class Likelihood:
     #: Figures of the report that only this kind has, by their names in ``dfcrp.plots``.
     figures: tuple[str, ...] = ()
 
-    def standard(self, columns: dict[str, Any], place: Place) -> dict[str, Any]:
+    def standard(self, columns: dict[str, Array], place: Place) -> dict[str, Array]:
         """The columns of ``columns`` from checked ones that may say it in another way."""
         return columns
 
-    def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def complete(self, values: Mapping[str, Any]) -> Json:
         """The given settings with what follows from them."""
         return dict(values)
 
@@ -246,9 +247,7 @@ class Likelihood:
         """How a cluster is described in the catalogue; None if it has no centre."""
         return None
 
-    def describe_members(
-        self, items: Items, members: Sequence[NDArray[np.int64]]
-    ) -> dict[str, Any]:
+    def describe_members(self, items: Items, members: Sequence[NDArray[np.int64]]) -> Json:
         """Columns of the catalogue that follow from the members of each cluster alone."""
         return {}
 
@@ -277,11 +276,11 @@ class Likelihood:
         """Of what is learned, that which these items cannot speak of: it stays as believed."""
         return frozenset()
 
-    def learned_about(self, items: Items) -> dict[str, Any]:
+    def learned_about(self, items: Items) -> Json:
         """What it takes to understand these numbers."""
         return {}
 
-    def learned(self, samples: Mapping[str, Floats], items: Items) -> dict[str, Any] | None:
+    def learned(self, samples: Mapping[str, Floats], items: Items) -> Json | None:
         """The same summarised; None if nothing was learned."""
         if not samples:
             return None
@@ -367,7 +366,7 @@ class Likelihood:
         features, size = self.distances(items)
         return suspected_doubles(features, items.families, labels, size)
 
-    def outlines(self, columns: Mapping[str, NDArray[Any]]) -> Outlines | None:
+    def outlines(self, columns: Mapping[str, Array]) -> Outlines | None:
         """Where to draw items, or rows of the catalogue; None if they have no place."""
         names = list(self.columns or columns)[:2]
         x = np.asarray(columns[names[0]], np.float64)

@@ -21,6 +21,7 @@ from dfcrp.likelihoods.bias import NOWHERE, Bias
 from dfcrp.markup import plural
 from dfcrp.rounding import estimate_of
 from dfcrp.summaries.streaming import Interval, summarise
+from dfcrp.values import Json
 
 Floats = NDArray[np.float64]
 #: What is stored with a draw.
@@ -90,7 +91,7 @@ class ExpertBias:
     #: Which of the features these are, unless they are the first ones.
     places: tuple[int, ...] = ()
 
-    def expert(self, f: int) -> dict[str, Any]:
+    def expert(self, f: int) -> Json:
         """An expert's entries in summary.json."""
         return {name: interval[f].as_dict() for name, interval in self.found.items()}
 
@@ -189,9 +190,7 @@ def corrected_all(
     return found, noise[families]
 
 
-def rows_with_bias(
-    rows: list[dict[str, Any]], bias: ExpertBias | None, experts: Sequence[str]
-) -> list[dict[str, Any]]:
+def rows_with_bias(rows: list[Json], bias: ExpertBias | None, experts: Sequence[str]) -> list[Json]:
     """The rows of the table of experts with what is known of how these differ."""
     if bias is None:
         return rows

@@ -17,6 +17,7 @@ from dfcrp.likelihoods.normal.hyper import find_pilot
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
 from dfcrp.likelihoods.normal.shapes import shape_of
 from dfcrp.neighbours.neighbourhood import refuse_copies
+from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -40,7 +41,7 @@ class OwnLikelihood(Likelihood):
 
     Settings: type[Any] = NoSettings
 
-    def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def complete(self, values: Mapping[str, Any]) -> Json:
         """How experts differ is for the likelihood itself to say."""
         kept = dict(values)
         own = "expert_bias" in _names(self.Settings)

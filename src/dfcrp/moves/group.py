@@ -144,16 +144,25 @@ def sweep_groups(rng, data, hyper, prior, state, scratch, first, last):
 
 
 @lean_kernel
+def seat_beside(data, hyper, state, m, other):
+    """Bring item m into the cluster of another, from where it is."""
+    old, new = state.label[m], state.label[other]
+    if old == new:
+        return
+    unlink(state, m)
+    if state.size[old] == 0:
+        release_slot(data, state, old)
+    elif data.weigh_features:
+        likelihood.remove_member(hyper, state.theta, old, data.features, m)
+    link(state, m, new)
+    if data.weigh_features:
+        likelihood.add_member(hyper, state.theta, new, data.features, m)
+
+
+@lean_kernel
 def seat_groups(data, hyper, state):
     """Bring the items of every group together, from where each of them is alone."""
     if not data.has_groups:
         return
     for m in range(state.label.shape[0]):
-        k = data.lead[m]
-        if k != m:
-            old = state.label[m]
-            unlink(state, m)
-            release_slot(data, state, old)
-            link(state, m, state.label[k])
-            if data.weigh_features:
-                likelihood.add_member(hyper, state.theta, state.label[k], data.features, m)
+        seat_beside(data, hyper, state, m, data.lead[m])

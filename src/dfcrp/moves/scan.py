@@ -10,7 +10,7 @@ from dfcrp.compiled.random import Stream
 from dfcrp.compiled.state import MEAN_ACCEPTED, MEAN_PROPOSED, NONE, Block, Data, Scratch, State
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.moves.assignment import canonical_labels, refresh_spares, sweep_markings
-from dfcrp.moves.group import seat_groups, sweep_groups
+from dfcrp.moves.group import seat_beside, seat_groups, sweep_groups
 from dfcrp.moves.pair import sweep_pairs
 from dfcrp.moves.regroup import sweep_contacts
 from dfcrp.moves.revisit import contact_share, revisit
@@ -169,3 +169,10 @@ def start_alone(rng: Stream, data: Data, hyper: AnyLikelihood, state: State):
     for slot in range(n):
         state.rank[state.order[slot]] = slot
         state.seated[slot] = slot
+
+
+@entry_kernel
+def start_together(data: Data, hyper: AnyLikelihood, state: State, lead: I4):
+    """From where everybody is alone, bring each marking into the cluster of its ``lead``."""
+    for i in range(state.label.shape[0]):
+        seat_beside(data, hyper, state, i, lead[i])

@@ -81,7 +81,7 @@ def prepare_traces(
 ) -> TraceTable:
     """The number of clusters, the number that at least ``min_experts`` share, and what else.
 
-    Answers come first, then α and the other parameters behind them. ``counts`` saves counting the
+    Answers come first, then α and the other model parameters. ``counts`` saves counting the
     clusters a second time. With ``failed`` there is also what else the verdict finds too short.
     """
     wanted = posterior.config.summary.min_experts if min_experts is None else min_experts
@@ -126,7 +126,7 @@ def what_failed(posterior: Posterior, shown: set[str]) -> dict[str, NDArray[np.f
 
 
 def learned(posterior: Posterior, *, behind: bool) -> dict[str, NDArray[np.float64]]:
-    """Of the other answers, or of the parameters behind them, those with the largest R-hat."""
+    """Of the other answers, or of the model parameters, those with the largest R-hat."""
     columns, words = posterior.draws.columns, posterior.quantity_words
     judged, names = columns.judged_of(behind=behind), columns.names
     shared = posterior.draws.shared(judged)

@@ -32,6 +32,7 @@ from dfcrp.summaries.fit import ModelFit
 from dfcrp.summaries.membership import Membership
 from dfcrp.summaries.point_partition import PointPartition, point_partition, settled
 from dfcrp.summaries.streaming import n_clusters
+from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     import pandas
@@ -103,7 +104,7 @@ class Answers(Protocol):
     def expert_summary(self, of: Posterior) -> ExpertSummary:
         """How the experts compare."""
 
-    def catalogue(self, of: Posterior) -> dict[str, Any]:
+    def catalogue(self, of: Posterior) -> dict[str, Array]:
         """The columns of the catalogue, but for categories."""
 
     def doubles(self, of: Posterior) -> pandas.DataFrame:
@@ -220,7 +221,7 @@ class SingleImage(FromDraws):
         """From the draws."""
         return expert_summary(of.draws, of.items.families, coverage=of.items.coverage)
 
-    def catalogue(self, of: Posterior) -> dict[str, Any]:
+    def catalogue(self, of: Posterior) -> dict[str, Array]:
         """Clusters are named by the row of their first item among all."""
         # The caller has copies, which may be changed.
         return {**of.catalogue_columns, "cluster": of.names(of.catalogue_columns["cluster"])}
@@ -320,14 +321,14 @@ class ManyImages(FromDraws):
             self.summaries = tuple(findings), pool
         return self.summaries
 
-    def put_together(self, values: Sequence[NDArray[Any]], fill: float) -> NDArray[Any]:
+    def put_together(self, values: Sequence[Array], fill: float) -> Array:
         """One value per item from those of each image; ``fill`` where there are no draws."""
         whole = np.full(len(self.parts.items), fill, np.result_type(*values))
         for rows, own in zip(self.rows_of_images, values, strict=True):
             whole[rows] = own
         return whole
 
-    def names_among_all(self, labels: Sequence[NDArray[Any]]) -> list[NDArray[np.int64]]:
+    def names_among_all(self, labels: Sequence[Array]) -> list[NDArray[np.int64]]:
         """Labels of each image's items, or negative numbers, as rows among all items."""
         return [
             np.where(own < 0, own, rows[np.maximum(own, 0)])
@@ -412,7 +413,7 @@ class ManyImages(FromDraws):
         count = np.bincount(of.items.families, minlength=len(of.items.experts))
         return of.pool.experts(count, alone)
 
-    def catalogue(self, of: Posterior) -> dict[str, Any]:
+    def catalogue(self, of: Posterior) -> dict[str, Array]:
         """The images' own, one after the other."""
         each = [one.catalogue for one in of.findings]
         named = self.names_among_all([table["cluster"] for table in each])

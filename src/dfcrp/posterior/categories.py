@@ -24,6 +24,7 @@ from dfcrp.summaries.consensus import family_arrays
 from dfcrp.summaries.kernels.tables import represent_clusters
 from dfcrp.summaries.point_partition import members_by_cluster
 from dfcrp.summaries.streaming import kept, label_blocks, stride_for, summarise
+from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     import pandas
@@ -193,7 +194,7 @@ def _probabilities(posterior: Posterior, clusters: NDArray[np.int64]) -> tuple[N
     return names, found
 
 
-def category_columns(posterior: Posterior, clusters: NDArray[np.int64]) -> dict[str, Any]:
+def category_columns(posterior: Posterior, clusters: NDArray[np.int64]) -> dict[str, Array]:
     """What the catalogue says of categories; nothing without them."""
     if not posterior.category_sets:
         return {}

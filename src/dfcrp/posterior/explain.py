@@ -28,9 +28,10 @@ from dfcrp.likelihoods.base import Evidence, NewItems, Part
 from dfcrp.likelihoods.integrated import weigh_beside
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.markup import counted, plural
-from dfcrp.sampling.setup import problem_of
+from dfcrp.sampling.problem import problem_of
 from dfcrp.summaries.membership import ALONE, ELSEWHERE
 from dfcrp.summaries.streaming import label_blocks
+from dfcrp.values import Array
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
@@ -525,7 +526,7 @@ Floats = NDArray[np.float64]
 
 
 def membership_of_new(
-    posterior: Posterior, values: NDArray[Any], families: NDArray[np.int64] | None = None
+    posterior: Posterior, values: Array, families: NDArray[np.int64] | None = None
 ) -> Floats:
     """(m, K + 1): probability of each cluster of the point partition, and of none of them.
 
@@ -549,7 +550,7 @@ def membership_of_new(
     return chance / chance.sum(axis=1, keepdims=True)
 
 
-def predict_new(posterior: Posterior, new: Any, experts: Any = None) -> dict[str, NDArray[Any]]:
+def predict_new(posterior: Posterior, new: Any, experts: Any = None) -> dict[str, Array]:
     """The most probable cluster of each new item, -1 for none, with its probability."""
     items = posterior.items
     if items.image is not None:
@@ -583,7 +584,7 @@ def predict_new(posterior: Posterior, new: Any, experts: Any = None) -> dict[str
 
 
 def _weights_of_new(
-    posterior: Posterior, values: NDArray[Any], sources: NDArray[np.int64], code: NDArray[Any]
+    posterior: Posterior, values: Array, sources: NDArray[np.int64], code: Array
 ) -> Floats:
     """(m, K + 1): log density of each new item given the members of each cluster, and of none."""
     items, likelihood = posterior.items, posterior.likelihood

@@ -14,6 +14,7 @@ from dfcrp.summaries.convergence import Verdict
 from dfcrp.summaries.experts import ExpertTallies, tally_experts
 from dfcrp.summaries.membership import Membership
 from dfcrp.summaries.streaming import Interval, summarise
+from dfcrp.values import Array
 
 if TYPE_CHECKING:
     from dfcrp.posterior.categories import CategorySummary
@@ -64,7 +65,7 @@ class Findings:
     #: Point partition, and how sure it is.
     point: PointPartition
     membership: Membership
-    catalogue: dict[str, NDArray[Any]]
+    catalogue: dict[str, Array]
     #: Probability of each marking to be alone.
     alone: NDArray[np.float64]
     n_clusters: Interval

@@ -22,6 +22,7 @@ from dfcrp.summaries.consensus import ConsensusCounts
 from dfcrp.summaries.convergence import Diagnostic, Limits, Verdict, diagnose, good, longer, needed
 from dfcrp.summaries.experts import ExpertSummary, jaccard_matrix, mean_with_others, shares
 from dfcrp.summaries.streaming import Interval, summarise
+from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.posterior.answers import ManyImages
@@ -274,7 +275,7 @@ class Common:
         self.draws = draws
         self._kept: dict[tuple[int, ...], NDArray[np.float64]] = {}
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Json:
         return {"draws": self.draws, "_kept": {}}
 
     def shared(self, chosen: Chosen) -> NDArray[np.float64]:
@@ -417,7 +418,7 @@ class ImagesVerdict(Verdict):
     missing: int = 0
     totals_good: bool = True
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Json:
         """As in summary.json."""
         extra = {"images_not_good": len(self.not_good), "worst_images": list(self.not_good[:NAMED])}
         return super().as_dict() | extra
@@ -499,7 +500,7 @@ def _advice(found: ImagesVerdict, verdicts: Mapping[str, Verdict], limits: Limit
         behind = sum(not verdict.parameters_ok for verdict in verdicts.values())
         if behind:
             advice.append(
-                f"The parameters behind these answers have not converged on {behind:,} of "
+                f"The model parameters have not converged on {behind:,} of "
                 f"{count:,} images; counts, catalogue and memberships are good all the same."
             )
         return advice

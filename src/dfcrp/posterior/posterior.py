@@ -47,6 +47,7 @@ from dfcrp.summaries.experts import ExpertSummary, expert_frame
 from dfcrp.summaries.fit import ModelFit
 from dfcrp.summaries.membership import Membership
 from dfcrp.summaries.point_partition import PointPartition
+from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     import pandas
@@ -223,7 +224,7 @@ class Posterior:
         return self._answers.n_clusters(self)
 
     @once
-    def tolerances(self) -> dict[str, Any] | None:
+    def tolerances(self) -> Json | None:
         """How far apart markings of one object lie, if that was learned.
 
         Not from one expert's list alone, in which no two markings are of one object.
@@ -395,11 +396,11 @@ class Posterior:
         return tables.catalogue_frame(self, self._answers.catalogue(self))
 
     @once
-    def catalogue_columns(self) -> dict[str, Any]:
+    def catalogue_columns(self) -> dict[str, Array]:
         """The catalogue of one image, with clusters named after their first item here."""
         return tables.catalogue_columns(self)
 
-    def names(self, labels: NDArray[Any]) -> NDArray[np.int64]:
+    def names(self, labels: Array) -> NDArray[np.int64]:
         """What clusters are called in the tables: the row of their first marking.
 
         Negative numbers, which stand for something else, stay as they are.
@@ -428,7 +429,7 @@ class Posterior:
 
     @once
     def n_doubles(self) -> int:
-        """Number of suspected doubles, each counted once; none where no rule forbids them."""
+        """Number of possible duplicates, each counted once; none where no rule forbids them."""
         if not self.prior.one_per_expert:
             return 0
         return int(self.suspected_doubles()["marking"].nunique())
@@ -490,7 +491,7 @@ class Posterior:
         words = {**self.likelihood.quantity_words(stored), **self.prior.words}
         return {"α": "α, concentration: larger means more clusters", **columns.in_words(words)}
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Json:
         """The content of summary.json."""
         return tables.summary(self)
 
@@ -524,7 +525,7 @@ class Posterior:
 
         return explain(*self._answers.image_with(self, find_item(self.items, item)))
 
-    def predict(self, new: Any, experts: Any = None) -> dict[str, NDArray[Any]]:
+    def predict(self, new: Any, experts: Any = None) -> dict[str, Array]:
         """Which cluster new items belong to, and how probable that is.
 
         Parameters
@@ -548,6 +549,41 @@ class Posterior:
         from dfcrp.posterior.explain import predict_new
 
         return predict_new(self, new, experts)
+
+    def update(
+        self, items: Any = None, decisions: Any = None, *, out: Any = None, **changes: Any
+    ) -> Posterior:
+        """Go on with more items, corrected ones and decisions.
+
+        The posterior is that of a new run with all items. Its chains begin with the clusters that
+        these have in the last draws, and with every new item alone.
+
+        Parameters
+        ----------
+        items : Items, matrix or data frame, optional
+            New items of the same kind. One with the id of an earlier item takes its place.
+        decisions : path, table or rows, optional
+            As in ``dfcrp.fit``, besides those of before. A *slip* removes an item.
+        out : path, optional
+            A new run folder.
+        scans, burn_in, thin, max_scans, max_minutes, workers, seed
+            As in ``dfcrp.fit``; all other settings are those of this run.
+
+        Returns
+        -------
+        Posterior
+
+        Examples
+        --------
+        >>> posterior.update(decisions=[{"decision": "together", "items": "3 7"}])  # doctest: +SKIP
+        """
+        from importlib import import_module
+
+        # It stands above this module, which only lends it a name.
+        found: Posterior = import_module("dfcrp.fitting.update").update(
+            self, items, decisions=decisions, out=out, **changes
+        )
+        return found
 
     def image_with(self, item: int | str) -> Posterior:
         """The posterior of the image that an item (row or id) is on; of one image, this one."""

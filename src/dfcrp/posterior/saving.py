@@ -14,7 +14,6 @@ from dfcrp.posterior.posterior import Posterior
 from dfcrp.runs.folder import (
     MARKINGS,
     make_folder,
-    plain,
     prepare_folder,
     read_beginning,
     read_provenance,
@@ -27,6 +26,7 @@ from dfcrp.runs.folder import (
 from dfcrp.runs.lock import Claim, taken_over
 from dfcrp.runs.parts import Parts, RunRecord
 from dfcrp.runs.store import DrawStore
+from dfcrp.values import as_json
 
 
 def load(path: str | os.PathLike[str], *, likelihood: str | None = None) -> Posterior:
@@ -84,7 +84,7 @@ def write_results(posterior: Posterior, folder: Path) -> None:
     write_table(folder, "experts.csv", posterior.experts())
     if posterior.category_sets:
         write_table(folder, "confusions.csv", posterior.confusions())
-    write_text(folder, "summary.json", json.dumps(plain(posterior.summary()), indent=1) + "\n")
+    write_text(folder, "summary.json", json.dumps(as_json(posterior.summary()), indent=1) + "\n")
 
 
 #: What is made of the draws, by a run or by later commands.

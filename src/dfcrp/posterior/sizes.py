@@ -32,6 +32,7 @@ from dfcrp.settings.consensus import Least
 from dfcrp.summaries.consensus import family_arrays, parameter_columns
 from dfcrp.summaries.kernels.tables import count_experts
 from dfcrp.summaries.streaming import Interval, kept, label_blocks, stride_for, summarise
+from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
@@ -109,7 +110,7 @@ def consensus_diameters(
 
 def mean_diameters(labels: ArrayLike, diameter: NDArray[np.float64]) -> NDArray[np.float64]:
     """The members' mean diameter of every cluster of one partition; label -1 is noise."""
-    codes: NDArray[Any] = np.asarray(labels)
+    codes: Array = np.asarray(labels)
     if codes.shape != diameter.shape:
         raise InputError(
             f"the labels have shape {codes.shape}; there must be one for each of the "
@@ -161,7 +162,7 @@ class SizeFrequency:
         """Where a value is drawn: at the lower edge if cumulative, else at the geometric mean."""
         return self.d_min if self.kind == "cumulative" else np.sqrt(self.d_min * self.d_max)
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[Json]:
         """One row for each curve and bin, as in size_frequency.csv."""
         curves: list[tuple[str, str, Curve, Any, Any]] = [
             ("posterior", "", self.mean, self.lo, self.hi)
@@ -326,7 +327,7 @@ class ModelAges:
         ages = (found.age + z * spread).ravel()
         return ages[np.isfinite(ages)]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """The numbers of the report, as in ages.json."""
 
         def numbers(found: Interval) -> dict[str, float]:
@@ -354,7 +355,7 @@ class ModelAges:
             ],
         }
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[Json]:
         """One row for each draw and each expert, as in ages.csv."""
         numbers = [str(k + 1) for k in range(len(self.draws.age))]
         for kind, names, ages in (

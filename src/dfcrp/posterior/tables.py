@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dfcrp.likelihoods.differences import rows_with_bias
 from dfcrp.posterior.categories import category_columns
@@ -17,6 +16,7 @@ from dfcrp.summaries.catalogue import catalogue
 from dfcrp.summaries.membership import UNDECIDED
 from dfcrp.summaries.point_partition import members_by_cluster
 from dfcrp.summaries.streaming import summarise
+from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     import pandas
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LOOKED = "n_looked"
 
 
-def expert_rows(posterior: Posterior) -> list[dict[str, Any]]:
+def expert_rows(posterior: Posterior) -> list[Json]:
     """One row per expert, the one who finds most first where that is known."""
     rows = posterior.expert_summary.rows(posterior.items.experts)
     if posterior.detection is not None:
@@ -38,14 +38,14 @@ def expert_rows(posterior: Posterior) -> list[dict[str, Any]]:
     return rows_with_bias(rows, posterior.expert_bias, posterior.items.experts)
 
 
-def catalogue_frame(posterior: Posterior, columns: dict[str, Any]) -> pandas.DataFrame:
+def catalogue_frame(posterior: Posterior, columns: dict[str, Array]) -> pandas.DataFrame:
     """One row per cluster of the point partition, with uncertainty."""
     import pandas
 
     return pandas.DataFrame(columns | category_columns(posterior, columns["cluster"]))
 
 
-def catalogue_columns(posterior: Posterior) -> dict[str, Any]:
+def catalogue_columns(posterior: Posterior) -> dict[str, Array]:
     """The catalogue with clusters named after their first item here."""
     labels, items = posterior.point_partition().labels, posterior.items
     _, order, offsets = members_by_cluster(labels)
@@ -77,7 +77,7 @@ def members_frame(posterior: Posterior) -> pandas.DataFrame:
     import pandas
 
     found, labels = posterior.membership, posterior.point_partition().labels
-    table: dict[str, Any] = {"marking": posterior.items.id}
+    table: Json = {"marking": posterior.items.id}
     if posterior.many is not None:
         table["image"] = posterior.items.image
     table |= {
@@ -93,7 +93,7 @@ def members_frame(posterior: Posterior) -> pandas.DataFrame:
     return pandas.DataFrame(table)
 
 
-def _known(posterior: Posterior, values: NDArray[Any]) -> Any:
+def _known(posterior: Posterior, values: Array) -> Any:
     """Whole numbers as a column, empty where the run did not come to the image."""
     import pandas
 
@@ -112,9 +112,9 @@ def image_frame(posterior: Posterior) -> pandas.DataFrame:
     return pandas.DataFrame(posterior.prior.image_rows(posterior, rows))
 
 
-def _image_row(posterior: Posterior, image: int, found: Findings) -> dict[str, Any]:
+def _image_row(posterior: Posterior, image: int, found: Findings) -> Json:
     parts = posterior.image_set.parts
-    row: dict[str, Any] = {
+    row: Json = {
         "image": parts.names[image],
         "n_markings": len(parts.rows[image]),
         "n_experts": len(parts.expert_codes[image]),
@@ -164,7 +164,7 @@ def doubles_frame(posterior: Posterior) -> pandas.DataFrame:
     )
 
 
-def summary(posterior: Posterior) -> dict[str, Any]:
+def summary(posterior: Posterior) -> Json:
     """The content of summary.json."""
     verdict = posterior.convergence
     return {
@@ -214,7 +214,7 @@ def to_arviz(posterior: Posterior) -> Any:
     from dfcrp.posterior.lazy import lazily
 
     counts = posterior.table_counts
-    variables: dict[str, NDArray[Any]] = {"n_clusters": posterior.n_clusters}
+    variables: dict[str, Array] = {"n_clusters": posterior.n_clusters}
     if np.isfinite(posterior.alpha).all():
         variables["alpha"] = posterior.alpha
     columns = posterior.draws.columns

@@ -18,6 +18,7 @@ from dfcrp.draws import Columns
 from dfcrp.errors import SettingsError
 from dfcrp.markup import SectionMaker
 from dfcrp.summaries.fit import Check
+from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.persons import Persons
@@ -160,11 +161,11 @@ class Prior:
         """The same of several images, from what was kept of each, and sums."""
         return None
 
-    def image_rows(self, posterior: Posterior, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def image_rows(self, posterior: Posterior, rows: list[Json]) -> list[Json]:
         """The rows of images.csv, with what this prior adds to them."""
         return rows
 
-    def numbers(self, posterior: Posterior) -> dict[str, Any]:
+    def numbers(self, posterior: Posterior) -> Json:
         """What summary.json says besides; of priors with a concentration, α."""
         from dfcrp.summaries.streaming import summarise
 

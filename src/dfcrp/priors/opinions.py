@@ -7,7 +7,7 @@ drawn together; a short Gibbs chain runs along the draws. What is said has no sa
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,13 @@ from dfcrp.compiled.random import Stream, stream
 from dfcrp.priors.detection.categories import (
     CategoryTables,
     category_room,
-    category_shapes,
     category_start,
     count_category,
     forget_categories,
     rebuild_categories,
     update_categories,
 )
+from dfcrp.priors.detection.parameters import Axes, joined, parts, shapes_of
 from dfcrp.priors.detection.settings import DetectionSettings
 from dfcrp.priors.detection.summaries import Lists, SummarySeats, seat
 
@@ -36,11 +36,11 @@ WARM_UP, BETWEEN = 50, 3
 class OpinionParameters(NamedTuple):
     """As in the detection prior."""
 
-    category_share: F8
-    false_category: F8
-    confusion: F8x3
-    usual_confusion: F8x2
-    confusion_strength: F8
+    category_share: Annotated[F8, Axes("category")]
+    false_category: Annotated[F8, Axes("category")]
+    confusion: Annotated[F8x3, Axes("category", "said", "person")]
+    usual_confusion: Annotated[F8x2, Axes("category", "said")]
+    confusion_strength: Annotated[F8, Axes()]
 
 
 @frame
@@ -109,13 +109,13 @@ def opinions(
     usual, n_persons = DetectionSettings(), int(persons.max()) + 1
     beliefs = OpinionBeliefs(*(getattr(usual, name) for name in OpinionBeliefs._fields))
     words = said.astype(np.int32)
-    start = category_start(words, categories, n_persons, beliefs)
-    shapes = category_shapes(categories, n_persons)
-    parts = [part.reshape(shape) for part, shape in zip(start, shapes.values(), strict=True)]
+    start = category_start(words, categories, beliefs)
+    sizes = {"category": categories, "said": categories, "person": n_persons}
+    shapes = shapes_of(OpinionParameters, sizes)
     prior = Opinions(
         person=persons.astype(np.int32),
         beliefs=beliefs,
-        parameters=OpinionParameters(*(part.copy() for part in parts)),
+        parameters=OpinionParameters(**parts(joined(shapes, start), shapes)),
         categories=category_room(words, categories, n_persons),
     )
     draws, n = labels.shape

@@ -19,6 +19,7 @@ from dfcrp.report.tables import (
     write_json,
     write_page,
 )
+from dfcrp.values import Json
 
 #: The paper's table of methods (tbl:method_summary): what each of them offers.
 PUBLISHED: dict[str, dict[str, bool]] = {
@@ -41,13 +42,13 @@ PUBLISHED: dict[str, dict[str, bool]] = {
 }  # fmt: skip
 
 
-def criteria_rows(comparison: Comparison) -> list[dict[str, Any]]:
+def criteria_rows(comparison: Comparison) -> list[Json]:
     """The paper's table of methods; where the paper says otherwise the cell tells."""
     names = {outcome.title: outcome.name for outcome in comparison.outcomes}
     rows = []
     for row in comparison.features():
         published = PUBLISHED.get(row["criterion"], {})
-        shown: dict[str, Any] = {"criterion": row["criterion"]}
+        shown: Json = {"criterion": row["criterion"]}
         for title, name in names.items():
             held = row[title]
             mark = "✓" if held else "–"
@@ -57,7 +58,7 @@ def criteria_rows(comparison: Comparison) -> list[dict[str, Any]]:
     return rows
 
 
-def split_tables(comparison: Comparison) -> dict[str, list[dict[str, Any]]]:
+def split_tables(comparison: Comparison) -> dict[str, list[Json]]:
     """The wide table in parts that fit a page."""
     rows = comparison.rows()
     wanted = {
@@ -114,7 +115,7 @@ def draw_comparison(comparison: Comparison) -> Any:
 
 def write_comparison(
     comparison: Comparison, out: Path, settings: Mapping[str, Any]
-) -> dict[str, list[dict[str, Any]]]:
+) -> dict[str, list[Json]]:
     """Write compare.csv, compare.json, compare.md and the figure; returns the page's tables."""
     prepare_out(out)
     tables = split_tables(comparison)

@@ -23,6 +23,7 @@ from dfcrp.plots.flat import (
 from dfcrp.posterior.explain import Explanation, explain
 from dfcrp.summaries.consensus import ConsensusCounts
 from dfcrp.summaries.membership import UNDECIDED
+from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
@@ -87,7 +88,7 @@ class Contents:
         return str(self.posterior.likelihood.verb)
 
     @cached_property
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Json:
         """As in summary.json."""
         return self.posterior.summary()
 

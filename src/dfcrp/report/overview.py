@@ -39,6 +39,7 @@ from dfcrp.report.explorer import embed
 from dfcrp.report.explorer.data import Packer, script_json
 from dfcrp.report.explorer.embed import explorer, script_of
 from dfcrp.report.pictures import pictures_of_many
+from dfcrp.report.sections.decisions import decisions
 from dfcrp.report.sections.evaluation import how_right, read_evaluation
 from dfcrp.report.sections.experts import expert_tables
 from dfcrp.report.sections.objects import count_table
@@ -66,6 +67,7 @@ from dfcrp.report.write import (
 from dfcrp.settings.consensus import in_short
 from dfcrp.summaries.convergence import Limits
 from dfcrp.summaries.membership import UNDECIDED
+from dfcrp.values import Json
 
 #: Outlines of one picture, and of all; the largest, those agreed on first.
 MAX_OUTLINES = 400
@@ -106,7 +108,7 @@ def tiles(posterior: Posterior, pages: dict[int, str], how_to_make: str) -> Sect
     return Section("images", "The images", body, wide=True)
 
 
-def make_payload(posterior: Posterior, pages: dict[int, str]) -> tuple[dict[str, Any], str]:
+def make_payload(posterior: Posterior, pages: dict[int, str]) -> tuple[Json, str]:
     """Everything that is read as text, and the arrays as base64.
 
     Images that were looked at without a marking come after the others.
@@ -354,6 +356,7 @@ def _write_index(posterior: Posterior, folder: Path) -> Path:
         compared,
         *item_sections(contents),
         Section("asked", "Data and settings", bullets(_words(contents))),
+        *made_of(contents, (decisions,)),
         provenance(contents, folder),
     ]
     text = make_page(
@@ -378,7 +381,7 @@ def _long_enough(contents: Contents) -> Section:
         first_look_words(posterior),
         _worst(posterior),
         diagnostic_table(posterior.verdict.diagnostics, Limits(), "Totals over all images"),
-        parameter_table(posterior.verdict, Limits(), "The parameters behind them, where worst"),
+        parameter_table(posterior.verdict, Limits(), "The model parameters, where worst"),
     ]
     return Section("long-enough", "Was the run long enough?", join(parts))
 

@@ -15,10 +15,11 @@ from dfcrp.files import remove_file
 from dfcrp.markup import Markup, join, tag
 from dfcrp.plots.drawing import FORMATS, DrawnFigure, Order, check_formats, draw_all
 from dfcrp.report.contents import Contents
+from dfcrp.values import Json
 
 FOLDER = "figures"
 #: Name, whether an image lies beneath, and what to prepare it with.
-Plan = tuple[str, bool, dict[str, Any]]
+Plan = tuple[str, bool, Json]
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def _plan(contents: Contents) -> Iterator[Plan]:
             or (figure in plots.NEED_SIZES and not posterior.has_sizes)
         )
         if not lacking:
-            beside: dict[str, Any] = {}
+            beside: Json = {}
             if figure in plots.BESIDE_DBSCAN:
                 beside["dbscan"] = contents.dbscan
             if figure in plots.WITH_ISOCHRONS:

@@ -16,6 +16,7 @@ import numpy as np
 from dfcrp import __version__
 from dfcrp.errors import InputError
 from dfcrp.files import write_text
+from dfcrp.values import Json, as_json
 
 Row = Mapping[str, Any]
 
@@ -74,7 +75,7 @@ def write_csv(path: Path, rows: Sequence[Row]) -> None:
 def write_json(path: Path, content: Any) -> None:
     """JSON without NaN, written whole or not at all."""
     write_text(
-        path.parent, path.name, json.dumps(plain(content), indent=1, ensure_ascii=False) + "\n"
+        path.parent, path.name, json.dumps(as_json(content), indent=1, ensure_ascii=False) + "\n"
     )
 
 
@@ -83,22 +84,7 @@ def write_page(path: Path, title: str, parts: Iterable[str]) -> None:
     write_text(path.parent, path.name, "\n\n".join([f"# {title}", *parts]) + "\n")
 
 
-def plain(value: Any) -> Any:
-    """Only what JSON knows: arrays as lists, what is not finite as null."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value
-
-
-def provenance(**settings: Any) -> dict[str, Any]:
+def provenance(**settings: Any) -> Json:
     """Versions, machine and settings behind a result."""
     return {
         "dfcrp": __version__,
@@ -106,5 +92,5 @@ def provenance(**settings: Any) -> dict[str, Any]:
         "numpy": np.__version__,
         "machine": platform.machine(),
         "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "settings": plain(settings),
+        "settings": as_json(settings),
     }

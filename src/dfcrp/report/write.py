@@ -18,6 +18,7 @@ from dfcrp.report.explorer.embed import SCRIPT_HASH, explorer, style
 from dfcrp.report.pictures import make_pictures
 from dfcrp.report.sections.ages import age_picture, how_old, read_ages
 from dfcrp.report.sections.categories import categories
+from dfcrp.report.sections.decisions import decisions
 from dfcrp.report.sections.evaluation import how_right, read_evaluation
 from dfcrp.report.sections.experts import experts
 from dfcrp.report.sections.objects import FILE as SIZES
@@ -46,6 +47,7 @@ def sections_of(posterior: Posterior) -> tuple[SectionMaker, ...]:
     return (
         *posterior.prior.sections(),
         asked,
+        decisions,
         long_enough,
         model_fit,
         how_right,

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import Chosen, Columns, DrawBlock, every
+from dfcrp.values import Array
 
 #: A block is full when it holds so many bytes before compression, or so many draws.
 BLOCK_BYTES = 32 << 20
@@ -136,7 +137,7 @@ class KeptBlock(Protocol):
         """Labels of all items, (draw, item)."""
         ...
 
-    def read(self, name: str) -> NDArray[Any]:
+    def read(self, name: str) -> Array:
         """``alpha`` or ``n_clusters`` of each draw, or ``cluster_labels`` of each row."""
         ...
 
@@ -152,7 +153,7 @@ class KeptBlock(Protocol):
         """One marking's labels."""
         ...
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """The arrays of the state."""
         ...
 
@@ -163,7 +164,7 @@ class MemoryBlock:
 
     entry: IndexEntry
     draws: DrawBlock
-    arrays_of_state: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    arrays_of_state: Mapping[str, Array] = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
@@ -174,11 +175,11 @@ class MemoryBlock:
         """Labels of all items, (draw, item)."""
         return self.draws.labels
 
-    def read(self, name: str) -> NDArray[Any]:
+    def read(self, name: str) -> Array:
         """``alpha`` or ``n_clusters`` of each draw, or ``cluster_labels`` of each row."""
         if name == "n_clusters":
             return np.diff(self.draws.offsets).astype(np.int32)
-        found: NDArray[Any] = getattr(self.draws, name)
+        found: Array = getattr(self.draws, name)
         return found
 
     def parameters(self, rows: slice) -> NDArray[np.float32]:
@@ -193,7 +194,7 @@ class MemoryBlock:
         """One marking's labels."""
         return self.draws.labels[:, marking]
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """The arrays of the state."""
         return dict(self.arrays_of_state)
 
@@ -294,7 +295,7 @@ def draws_of(block: KeptBlock) -> DrawBlock:
     )
 
 
-def layout_of(arrays: Mapping[str, NDArray[Any]]) -> StateLayout:
+def layout_of(arrays: Mapping[str, Array]) -> StateLayout:
     """What the index says of the arrays of a state."""
     return tuple((name, array.dtype.str, array.shape) for name, array in arrays.items())
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dfcrp.draws import Columns, DrawBlock, join_blocks
 from dfcrp.errors import RunFolderError
@@ -26,6 +25,7 @@ from dfcrp.runs.blocks import (
 )
 from dfcrp.runs.lock import Claim
 from dfcrp.runs.shards import DamagedFile, StoredBlock, drawn_again, place_of
+from dfcrp.values import Array
 
 if TYPE_CHECKING:
     from dfcrp.runs.store import DrawStore
@@ -173,7 +173,7 @@ class ChainWriter:
             folder = place_of(block, self._store.root)
             raise RunFolderError(f"{error}; {drawn_again(folder)}") from None
 
-    def _save(self, scans: int, state: dict[str, NDArray[Any]], about: Mapping[str, Any]) -> None:
+    def _save(self, scans: int, state: dict[str, Array], about: Mapping[str, Any]) -> None:
         with self._errors():
             self._fill()
             entry = self._entry(self._joined_tail(), saved=True)
@@ -280,7 +280,7 @@ class MemoryWriter:
         #: Scans behind the chain when it was last saved, and its state then.
         self.scans = 0
         self._keep_state = keep_state
-        self._state: tuple[dict[str, NDArray[Any]], Any, float] | None = None
+        self._state: tuple[dict[str, Array], Any, float] | None = None
 
     def append(self, block: DrawBlock) -> None:
         """Add a block of draws."""

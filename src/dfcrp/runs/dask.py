@@ -28,8 +28,8 @@ from dfcrp.runs.folder import read_beginning, versions
 from dfcrp.runs.lock import Claim, ask_to_stop, task_claim
 from dfcrp.runs.parts import Parts
 from dfcrp.runs.store import DrawStore
+from dfcrp.sampling.problem import problem_of
 from dfcrp.sampling.runner import Progress, Runner, TimeLimit, Together
-from dfcrp.sampling.setup import problem_of
 from dfcrp.settings.config import Config
 
 #: How long to wait for a scheduler that does not answer, in seconds.

@@ -44,6 +44,7 @@ from dfcrp.settings.config import (
     to_toml,
 )
 from dfcrp.settings.values import build
+from dfcrp.values import Array, Json, as_json
 
 if TYPE_CHECKING:
     import pandas
@@ -56,6 +57,7 @@ CANDIDATES = "candidates.csv"
 LOOKED = "looked.csv"
 FOOTPRINTS = "footprints.json"
 DECISIONS = "decisions.csv"
+START = "start.csv"
 #: Bytes that are read of the files that say what a run is; beyond them they are not ours.
 _LARGEST_PROVENANCE = 256 << 20
 #: Bytes of memory for each of a table: a short field is an object of Python.
@@ -83,7 +85,18 @@ def refuse_used(folder: Path) -> None:
 def _never_begun(folder: Path) -> bool:
     """Whether a killed process left its lock and at most a part of what comes first."""
     names = {path.name for path in folder.iterdir()}
-    first = {LOCK, WRITING, MARKINGS, CANDIDATES, LOOKED, FOOTPRINTS, DECISIONS, CONFIG, STORE}
+    first = {
+        LOCK,
+        WRITING,
+        MARKINGS,
+        CANDIDATES,
+        LOOKED,
+        FOOTPRINTS,
+        DECISIONS,
+        START,
+        CONFIG,
+        STORE,
+    }
     return names & {LOCK, WRITING} != set() and names <= first | {
         name + PART for name in (*first, PROVENANCE)
     }
@@ -102,6 +115,8 @@ def prepare_folder(folder: Path, markings: Items, config: Config) -> None:
         write_looked(folder / LOOKED, given.looked)
     if given.footprints is not None:
         write_footprints(folder / FOOTPRINTS, given.footprints)
+    if markings.start is not None:
+        write_start(folder / START, markings.start)
     if markings.decisions:
         write_decisions(folder / DECISIONS, markings.decisions)
     write_settings(folder, config)
@@ -148,6 +163,13 @@ def write_footprints(path: Path, footprints: Mapping[Look, Footprint]) -> None:
     write_text(path.parent, path.name, json.dumps(rows) + "\n")
 
 
+def write_start(path: Path, start: NDArray[np.int64]) -> None:
+    """The clusters that chains begin with: a row for each item, a column for each chain."""
+    lines = [",".join(map(str, row)) for row in start.T.tolist()]
+    head = ",".join(f"chain_{number + 1}" for number in range(len(start)))
+    write_text(path.parent, path.name, "\n".join([head, *lines, ""]))
+
+
 def write_decisions(path: Path, decisions: Sequence[Decision]) -> None:
     """All decisions, one row each, in the order in which they were made."""
     write_text(path.parent, path.name, decisions_text(decisions))
@@ -177,7 +199,7 @@ def write_markings(path: Path, markings: Items) -> None:
     write_text(path.parent, path.name, text.getvalue())
 
 
-def _words(values: NDArray[Any]) -> list[str]:
+def _words(values: Array) -> list[str]:
     """What items say, as text; empty where they say nothing."""
     if values.dtype.kind == "U":
         return [str(value) for value in values]
@@ -194,13 +216,14 @@ def read_markings_back(folder: Path, config: Config) -> Items:
             sources=tuple(build(Source, "sources", one) for one in provenance.get("sources", ())),
             filters=dict(provenance.get("filters", {})),
             notes=tuple(map(str, provenance.get("notes", ()))),
+            updates=tuple(map(dict, provenance.get("updates", ()))),
             site=_site(provenance.get("site", {})),
         )
     except (TypeError, KeyError, ValueError, AttributeError, SettingsError) as error:
         raise RunFolderError(f"{folder / PROVENANCE}: damaged: {error}") from None
 
 
-def _site(fields: dict[str, Any]) -> Site:
+def _site(fields: Json) -> Site:
     """Where the items lie, as it was written; a value of another type is an error."""
     boundary = Site.from_fields({"boundary": fields.get("boundary", ())}).boundary
     if not all(np.isfinite(ring.points).all() for ring in boundary):
@@ -221,7 +244,7 @@ def _read_items(folder: Path, kind: str) -> Items:
             header, *rows = csv.reader(stream)
         cells = list(zip(*rows, strict=True))
         before = header.index("id")
-        columns: dict[str, Any] = dict(zip(header[before:], cells[before:], strict=True))
+        columns: Json = dict(zip(header[before:], cells[before:], strict=True))
         about = {name: columns.pop(name) for name in ABOUT if name in columns}
         about |= dict(zip(header[:before], cells[:before], strict=True))
         pairs = _read_pairs(folder)
@@ -234,7 +257,8 @@ def _read_items(folder: Path, kind: str) -> Items:
             # Repeated rows were reported when the data came in.
             warnings.simplefilter("ignore", DfcrpWarning)
             found = Items.from_columns(columns, kind=kind, **about)
-            return with_decisions(found, _read_decisions(folder))
+            found = with_decisions(found, _read_decisions(folder))
+            return dataclasses.replace(found, start=_read_start(folder, len(found)))
     except (SettingsError, RunFolderError):
         raise
     except RecursionError:
@@ -270,6 +294,21 @@ def _read_looked(folder: Path) -> list[list[str]] | None:
         ):
             _, *looked = csv.reader(stream)
     return looked
+
+
+def _read_start(folder: Path, n: int) -> NDArray[np.int64] | None:
+    """The clusters that chains begin with, if they are those of an earlier run."""
+    with opened(folder) as place:
+        if place.status(START) is None:
+            return None
+        with (
+            _table_of(place, START) as file,
+            io.TextIOWrapper(file, encoding="utf-8") as stream,
+        ):
+            start = np.loadtxt(stream, np.int64, delimiter=",", skiprows=1, ndmin=2).T
+    if start.shape[1] != n:
+        raise ValueError(f"{START} is of {start.shape[1]} items, not of {n}")
+    return np.ascontiguousarray(start)
 
 
 def _read_decisions(folder: Path) -> list[Decision]:
@@ -344,9 +383,10 @@ def write_provenance(
         "sources": [dataclasses.asdict(source) for source in items.sources],
         "filters": dict(items.filters),
         "notes": list(items.notes),
-        "first_look": [plain(found.as_dict()) for found in first_look(items, config.run.radius)],
+        "first_look": [as_json(found.as_dict()) for found in first_look(items, config.run.radius)],
         "site": dataclasses.asdict(items.site),
         **({"decisions": decisions_in_short(items)} if items.decisions else {}),
+        **({"updates": list(items.updates)} if items.updates else {}),
         "seed": config.run.seed,
         "settings_of_draws": settings_of_draws(config),
         "lengths": lengths_asked(config),
@@ -375,9 +415,7 @@ def _short(record: RunRecord) -> list[Any]:
     return [record.scans, record.burn_in, round(record.seconds, 3), record.stopped_early]
 
 
-def records_of_parts(
-    folder: Path, provenance: dict[str, Any], n_parts: int
-) -> list[RunRecord | None]:
+def records_of_parts(folder: Path, provenance: Json, n_parts: int) -> list[RunRecord | None]:
     """What ``write_provenance`` noted of each part."""
     try:
         thin, listed = record_of(folder, provenance).thin, provenance["images"]
@@ -410,7 +448,7 @@ def versions() -> dict[str, str]:
     }
 
 
-def read_provenance(folder: Path) -> dict[str, Any]:
+def read_provenance(folder: Path) -> Json:
     """What provenance.json says; nothing if there is none."""
     try:
         with opened(folder) as place:
@@ -427,7 +465,7 @@ def read_provenance(folder: Path) -> dict[str, Any]:
         raise RunFolderError(f"{folder / PROVENANCE}: cannot be read: {error}") from None
 
 
-def record_of(folder: Path, provenance: dict[str, Any]) -> RunRecord:
+def record_of(folder: Path, provenance: Json) -> RunRecord:
     """How the draws behind the results came about."""
     try:
         return _record(provenance["run"])
@@ -437,7 +475,7 @@ def record_of(folder: Path, provenance: dict[str, Any]) -> RunRecord:
         ) from None
 
 
-def _record(fields: dict[str, Any]) -> RunRecord:
+def _record(fields: Json) -> RunRecord:
     """A record as it was written; an error if it cannot be one."""
     tallies = fields.get("tallies", [])
     counts = [count for one in tallies for count in dict(one).values()]
@@ -539,14 +577,3 @@ def without_formula(cell: Any) -> Any:
         return cell
     calls = cell.lstrip()[0] == "=" or any(mark in cell for mark in "(|!")
     return f"'{cell}" if calls else cell
-
-
-def plain(value: Any) -> Any:
-    """JSON has no NaN or infinity: what is undefined becomes null."""
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value

@@ -32,11 +32,11 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from dfcrp import filelocks
 from dfcrp.errors import DfcrpError, DfcrpWarning, RunFolderError
 from dfcrp.files import Folder, LinkError, opened, why, write_errors
+from dfcrp.values import Json
 
 LOCK = "run.lock"
 WRITING, OWN, STOP = "writing", "own", "stop"
@@ -331,7 +331,7 @@ def _refuse_other_machine(path: Path) -> None:
         )
 
 
-def _owner(path: Path) -> dict[str, Any] | None:
+def _owner(path: Path) -> Json | None:
     """Who wrote the lock file; None if that cannot be read."""
     try:
         with opened(path.parent) as folder:

@@ -59,6 +59,7 @@ from dfcrp.runs.zarr_zip import (
     ZarrWriter,
     group_text,
 )
+from dfcrp.values import Array, Json
 
 #: To be raised when older code could not read what newer code writes, or reads it otherwise: also
 #: when arrays are cut or packed in another way.
@@ -102,7 +103,7 @@ class Unpacked:
                 self._arrays.move_to_end(key)
             return self._arrays.get(key)
 
-    def put(self, key: tuple[str, str], array: NDArray[Any] | Members) -> None:
+    def put(self, key: tuple[str, str], array: Array | Members) -> None:
         """Keep an array instead of those that were used least lately."""
         with self._lock:
             self._arrays[key] = array
@@ -161,7 +162,7 @@ def arrays_of(entry: IndexEntry) -> dict[str, tuple[Form, int]]:
     return found
 
 
-def _contents(block: MemoryBlock) -> dict[str, NDArray[Any]]:
+def _contents(block: MemoryBlock) -> dict[str, Array]:
     """What a block puts into each array."""
     columns, draws = block.entry.columns, block.draws
     names = Names.of(columns)
@@ -221,30 +222,30 @@ class Shard:
         """The arrays of each group, where each block begins in them, and where the last ends."""
         return [_ends(entries) for entries in self._groups]
 
-    def read(self, block: StoredBlock, name: str) -> NDArray[Any]:
+    def read(self, block: StoredBlock, name: str) -> Array:
         """All that a block has in an array."""
         form, ends = self._arrays[block.group][name]
         start, stop = ends[block.at], ends[block.at + 1]
         if ends[-1] * form.row_bytes > self._unpacked.most_bytes:
             return self._unpack(block, name, start, stop)
         key = (self.path.name, self._path(block) + name)
-        array: NDArray[Any] | None = self._unpacked.get(key)
+        array: Array | None = self._unpacked.get(key)
         if array is None:
             array = self._unpack(block, name, 0, ends[-1])
             self._unpacked.put(key, array)
         return array[start:stop]
 
-    def read_row(self, block: StoredBlock, name: str, row: int) -> NDArray[Any]:
+    def read_row(self, block: StoredBlock, name: str, row: int) -> Array:
         """One of the rows that a block has in an array, without unpacking the others."""
         form, ends = self._arrays[block.group][name]
         known = self._unpacked.get((self.path.name, self._path(block) + name)) is not None
         if known or form.chunk_rows(ends[-1]) == ends[-1]:
-            found: NDArray[Any] = self.read(block, name)[row]
+            found: Array = self.read(block, name)[row]
             return found
         start = ends[block.at] + row
         return self._unpack(block, name, start, start + 1)[0]
 
-    def _unpack(self, block: StoredBlock, name: str, start: int, stop: int) -> NDArray[Any]:
+    def _unpack(self, block: StoredBlock, name: str, start: int, stop: int) -> Array:
         form, ends = self._arrays[block.group][name]
         store, key = self.path.parent, (self.path.name, "")
         known = self._unpacked.get(key)
@@ -301,7 +302,7 @@ class StoredBlock:
         """Labels of all items, (draw, item)."""
         return self.shard.read(self, "labels").T
 
-    def read(self, name: str) -> NDArray[Any]:
+    def read(self, name: str) -> Array:
         """``alpha`` or ``n_clusters`` of each draw, or ``cluster_labels`` of each row."""
         found = self.shard.read(self, name)
         return found if name == "cluster_labels" else found[0]
@@ -330,7 +331,7 @@ class StoredBlock:
         """One marking's labels."""
         return self.shard.read_row(self, "labels", marking)
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """The arrays of the state."""
         return {
             name: self.shard.read(self, STATE + name).astype(kind, copy=False)
@@ -408,7 +409,7 @@ def _write_groups(writer: ZarrWriter, groups: Sequence[Sequence[MemoryBlock]]) -
 _FIELDS = tuple(name for name in IndexEntry._fields if name not in ("columns", "state"))
 
 
-def as_attributes(entries: Sequence[IndexEntry]) -> dict[str, Any]:
+def as_attributes(entries: Sequence[IndexEntry]) -> Json:
     """The index of a group with these blocks."""
     first = entries[0]
     return {
@@ -475,13 +476,13 @@ def _entries(attributes: Mapping[str, Any]) -> tuple[IndexEntry, ...]:
 # What the store says of itself
 
 
-def write_about(folder: Folder, attributes: dict[str, Any]) -> None:
+def write_about(folder: Folder, attributes: Json) -> None:
     """Write the attributes of a whole store."""
     with folder.replacing(META) as file:
         file.write(group_text(attributes))
 
 
-def read_about(run_folder: Path, store: str) -> dict[str, Any]:
+def read_about(run_folder: Path, store: str) -> Json:
     """The attributes of a whole store; RunFolderError if they cannot be had."""
     path = run_folder / store / META
     try:

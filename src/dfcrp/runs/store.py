@@ -63,6 +63,7 @@ from dfcrp.runs.shards import (
 )
 from dfcrp.runs.stored_draws import StoredDraws
 from dfcrp.runs.zarr_zip import META
+from dfcrp.values import Json
 
 #: In a run folder.
 STORE = "draws.zarr"
@@ -146,7 +147,7 @@ class DrawStore:
         """
         folder = Path(run_folder)
         root = folder / STORE
-        about: dict[str, Any] = {"dfcrp_draws_format": FORMAT, "resumable": resumable}
+        about: Json = {"dfcrp_draws_format": FORMAT, "resumable": resumable}
         if chains is not None:
             about["chains"] = chains
         with write_errors(root):
@@ -490,7 +491,7 @@ class MemoryStore:
         self._lock = threading.Lock()
         self._writers: dict[int, dict[int, MemoryWriter]] = {}
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Json:
         return {"_writers": self._writers}
 
     def let_go(self) -> None:
@@ -499,7 +500,7 @@ class MemoryStore:
             for writer in chains.values():
                 writer.let_go()
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Json) -> None:
         self.__init__()  # type: ignore[misc]
         vars(self).update(state)
 

@@ -16,11 +16,12 @@ from dfcrp.errors import RunFolderError
 from dfcrp.memory import refuse_more_than_memory
 from dfcrp.runs.blocks import IndexEntry, KeptBlock, Span, offsets_of
 from dfcrp.runs.shards import DamagedFile, ShardGone, drawn_again, place_of
+from dfcrp.values import Array, Json
 
 #: How often a reader looks again for a shard that was replaced.
 _ATTEMPTS = 20
 _T = TypeVar("_T")
-ReadBlock = Callable[[KeptBlock], NDArray[Any]]
+ReadBlock = Callable[[KeptBlock], Array]
 _LABELS, _ALPHA = methodcaller("labels"), methodcaller("read", "alpha")
 _N_CLUSTERS = methodcaller("read", "n_clusters")
 _CLUSTER_LABELS = methodcaller("read", "cluster_labels")
@@ -64,11 +65,11 @@ class StoredDraws:
         self.n_markings = first.n
         self.columns = first.columns
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Json:
         gone = ("_spans", "_all_shared")
         return {name: value for name, value in vars(self).items() if name not in gone}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Json) -> None:
         # A pickle of draws on disk names their folder, and holds none of them.
         vars(self).update(state)
         self._all_shared = None
@@ -138,14 +139,14 @@ class StoredDraws:
         offsets = offsets_of(np.concatenate(counts))
         return ClusterBlock(offsets, np.concatenate(labels), np.concatenate(parameters))
 
-    def _of_all_chains(self, read: ReadBlock, dtype: Any, *more: int) -> NDArray[Any]:
+    def _of_all_chains(self, read: ReadBlock, dtype: Any, *more: int) -> Array:
         """What ``read`` gives of each draw of a block, for all draws of all chains."""
         found = np.empty((self.n_chains, self.n_draws, *more), dtype)
         for chain in range(self.n_chains):
             self._take(chain, read, 0, found[chain])
         return found
 
-    def _take(self, chain: int, read: ReadBlock, start: int, found: NDArray[Any]) -> None:
+    def _take(self, chain: int, read: ReadBlock, start: int, found: Array) -> None:
         """Give ``found`` the same for draws of a chain from ``start`` on."""
 
         def fill() -> None:
@@ -164,7 +165,7 @@ class StoredDraws:
             if low < high:
                 yield block, slice(low - start, high - start), slice(low - first, high - first)
 
-    def _read(self, block: KeptBlock, read: ReadBlock) -> NDArray[Any]:
+    def _read(self, block: KeptBlock, read: ReadBlock) -> Array:
         try:
             return read(block)
         except DamagedFile as error:

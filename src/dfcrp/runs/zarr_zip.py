@@ -21,7 +21,8 @@ from functools import cache
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from dfcrp.values import Array, Json
 
 #: What is packed together, before packing, if a row is not longer. Readers count on it.
 CHUNK_BYTES = 2 << 20
@@ -59,7 +60,7 @@ class Form(NamedTuple):
         chunks = min(rows, -(-rows * self.row_bytes // CHUNK_BYTES))
         return -(-rows // chunks)
 
-    def as_json(self, rows: int) -> dict[str, Any]:
+    def as_json(self, rows: int) -> Json:
         """The array as Zarr has it."""
         chunk = [self.chunk_rows(rows), *(max(1, length) for length in self.row)]
         kind = np.dtype(self.dtype)
@@ -108,11 +109,11 @@ class ZarrWriter:
     def __exit__(self, *_: object) -> None:
         self._zip.close()
 
-    def group(self, path: str, attributes: dict[str, Any]) -> None:
+    def group(self, path: str, attributes: Json) -> None:
         """Add a group; its path ends with a slash, or is empty."""
         self._put(path + META, group_text(attributes))
 
-    def array(self, path: str, form: Form, rows: int, pieces: Iterable[NDArray[Any]]) -> None:
+    def array(self, path: str, form: Form, rows: int, pieces: Iterable[Array]) -> None:
         """Add an array of so many rows, which are those of the pieces."""
         self._put(f"{path}/{META}", json.dumps(form.as_json(rows), allow_nan=False).encode())
         if not rows * form.row_bytes:
@@ -181,7 +182,7 @@ class ZarrReader:
         self._file = file
         self.members = members_of(file) if members is None else members
 
-    def attributes(self, path: str = "") -> dict[str, Any]:
+    def attributes(self, path: str = "") -> Json:
         """Those of a group."""
         name = path + META
         try:
@@ -192,7 +193,7 @@ class ZarrReader:
             raise DamagedError(f"{name}: damaged, not the JSON that dfcrp wrote")
         return found
 
-    def array(self, path: str, form: Form, rows: int, start: int, stop: int) -> NDArray[Any]:
+    def array(self, path: str, form: Form, rows: int, start: int, stop: int) -> Array:
         """Rows ``start:stop`` of an array of so many."""
         if start >= stop or not form.row_bytes:
             return np.empty((max(0, stop - start), *form.row), form.dtype)
@@ -208,7 +209,7 @@ class ZarrReader:
             found[low - start : high - start] = chunk[low - first : high - first]
         return found
 
-    def _chunk(self, name: str, form: Form, size: int) -> NDArray[Any]:
+    def _chunk(self, name: str, form: Form, size: int) -> Array:
         content = self._content(name, size * form.row_bytes + size * form.row_bytes // 8 + 4096)
         # Of zeros: what says that it is shorter than it is leaves the rest as it was.
         chunk = np.zeros((size, *form.row), np.dtype(form.dtype).newbyteorder("<"))
@@ -239,7 +240,7 @@ class ZarrReader:
         return content
 
 
-def group_text(attributes: dict[str, Any]) -> bytes:
+def group_text(attributes: Json) -> bytes:
     """The text that makes a folder a group with these attributes."""
     content = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
     return json.dumps(content, allow_nan=False).encode()
@@ -249,9 +250,9 @@ def _key(path: str, form: Form, number: int) -> str:
     return f"{path}/c/{number}" + "/0" * len(form.row)
 
 
-def _regrouped(pieces: Iterable[NDArray[Any]], size: int) -> Iterator[NDArray[Any]]:
+def _regrouped(pieces: Iterable[Array], size: int) -> Iterator[Array]:
     """The same rows, ``size`` at a time; the last may be fewer."""
-    waiting: list[NDArray[Any]] = []
+    waiting: list[Array] = []
     missing = size
     for whole in pieces:
         piece = whole

@@ -18,11 +18,13 @@ from dfcrp.compiled.state import TALLY, Block, State
 from dfcrp.draws import DrawBlock
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.moves.paper import run_modified, run_unmodified
-from dfcrp.moves.scan import Task, run_exact, start_alone
+from dfcrp.moves.scan import Task, run_exact, start_alone, start_together
 from dfcrp.priors import contract as partition_prior
 from dfcrp.priors.tail import rebuild_tail
 from dfcrp.sampling.checkpoints import check_parameters, check_state
 from dfcrp.sampling.problem import Problem, new_record, new_scratch, new_state
+from dfcrp.sampling.seats import seats_of
+from dfcrp.values import Array, Json
 
 #: The paper's samplers, which take the data as a whole.
 _PAPER: dict[str, Callable[..., None]] = {"paper": run_modified, "unmodified": run_unmodified}
@@ -86,6 +88,10 @@ class Chain:
         self._scratch += [framed(new_scratch(problem, parts_only=True)) for _ in range(more)]
         self._seed = seed
         start_alone(self.rng, problem.data, self.hyper, self.state)
+        if problem.begin is not None:
+            number = seed.spawn_key[-1] if seed.spawn_key else 0
+            lead = seats_of(problem.data, problem.begin[number % len(problem.begin)])
+            start_together(problem.data, self.hyper, self.state, lead)
 
     def _cut(
         self, blocks: list[Block], seed: np.random.SeedSequence
@@ -123,8 +129,9 @@ class Chain:
 
     def run(self, draws: int, thin: int) -> DrawBlock:
         """Go on for draws × thin scans and return a draw after every thin-th."""
-        if self.scans == 0 and self.problem.start is not None:
-            self._begin(self.problem.start)
+        problem = self.problem
+        if self.scans == 0 and problem.start is not None and problem.begin is None:
+            self._begin(problem.start)
         record = new_record(self.problem, draws)
         room = framed(record)
         if self._sampler != "exact":
@@ -192,7 +199,7 @@ class Chain:
     def _tally(self) -> NDArray[np.int64]:
         return np.sum([self.state.tally, *(piece.state.tally for piece in self._pieces)], axis=0)
 
-    def snapshot(self) -> tuple[dict[str, NDArray[Any]], list[dict[str, Any]]]:
+    def snapshot(self) -> tuple[dict[str, Array], list[Json]]:
         """State arrays and the generators' states: all that ``restore`` needs."""
         arrays = {
             name: value.copy()
@@ -204,7 +211,7 @@ class Chain:
         arrays |= {name: values.copy() for name, values in kept.items()}
         return arrays, [{"words": rng.words.tolist()} for rng in self._streams()]
 
-    def restore(self, arrays: dict[str, NDArray[Any]], generators: list[dict[str, Any]]) -> None:
+    def restore(self, arrays: dict[str, Array], generators: list[Json]) -> None:
         """Continue exactly where ``snapshot`` was taken; ValueError if nothing can be there."""
         own = self.state._asdict() | likelihood.kept_by_chain(self.hyper)
         check_state(arrays, own, self.problem.data.component)

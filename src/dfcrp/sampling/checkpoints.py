@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.values import Array
+
 NONE = -1
 #: Standard deviations of its prior that a parameter of a law may lie from the mean.
 FARTHEST = 200.0
 
-Arrays = Mapping[str, NDArray[Any]]
+Arrays = Mapping[str, Array]
 
 
-def check_state(arrays: Arrays, own: Arrays, component: NDArray[Any]) -> None:
+def check_state(arrays: Arrays, own: Arrays, component: Array) -> None:
     """Refuse a state that no scan can have left.
 
     ``own`` is any state of the chain, of the same shape: what is not a number there is not used.
@@ -39,7 +41,7 @@ def check_state(arrays: Arrays, own: Arrays, component: NDArray[Any]) -> None:
 
 
 def check_parameters(
-    arrays: Arrays, hyper: Any, possible: Callable[[NDArray[Any]], NDArray[np.bool_]] | None
+    arrays: Arrays, hyper: Any, possible: Callable[[Array], NDArray[np.bool_]] | None
 ) -> None:
     """Refuse parameters that no prior allows, with which a chain would stay where it is for ever.
 
@@ -58,7 +60,7 @@ def check_parameters(
             raise ValueError(f"{name} is farther from its prior than any data could move it")
 
 
-def _check_clusters(arrays: Arrays, component: NDArray[Any], n: int) -> None:
+def _check_clusters(arrays: Arrays, component: Array, n: int) -> None:
     """Every item is in the list of its cluster, once, and every other slot in a list of free ones.
 
     Clusters live in slots; those of a component are the numbers of its items.
@@ -90,10 +92,10 @@ def _check_clusters(arrays: Arrays, component: NDArray[Any], n: int) -> None:
 
 def _check_lists(
     what: str,
-    heads: NDArray[Any],
-    after: NDArray[Any],
-    owners: NDArray[Any],
-    owner_of: NDArray[Any],
+    heads: Array,
+    after: Array,
+    owners: Array,
+    owner_of: Array,
 ) -> None:
     """Lists that begin at ``heads`` visit every element of their owner, once, and end.
 
@@ -132,6 +134,6 @@ def _check_order(arrays: Arrays, n: int) -> None:
     _check_range("seated", arrays["seated"], 0, n + 1)
 
 
-def _check_range(name: str, values: NDArray[Any], low: int, beyond: int) -> None:
+def _check_range(name: str, values: Array, low: int, beyond: int) -> None:
     if values.size and (values.min() < low or values.max() >= beyond):
         raise ValueError(f"{name} has numbers beyond the {beyond} items")

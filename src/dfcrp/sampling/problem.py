@@ -1,9 +1,9 @@
-"""From features and families to the arrays the kernels work on."""
+"""From items and settings to a problem: where likelihood and prior meet, in arrays for kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,19 @@ from numpy.typing import NDArray
 
 from dfcrp.compiled.state import TALLY, Data, Deal, Scratch, State, Tail
 from dfcrp.draws import Columns
+from dfcrp.items.decisions import Decided
+from dfcrp.items.items import Items
+from dfcrp.likelihoods.base import Layout
+from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.moves.scan import DrawRecord
+from dfcrp.neighbours.decided import with_groups, without_pairs
 from dfcrp.neighbours.neighbourhood import CHUNK, Neighbourhood
+from dfcrp.persons import persons_of
+from dfcrp.priors.base import Facts, PriorLayout
 from dfcrp.priors.contract import has_order, waiting_room
+from dfcrp.priors.registry import prior_named
+from dfcrp.settings.config import Config
+from dfcrp.values import Array
 
 #: Above this many entries the table U_f(r) is kept sparse (1 GiB of doubles would be 2^27).
 DENSE_TAIL_ENTRIES = 2**25
@@ -43,6 +53,9 @@ class Problem:
     #: The same problem under the prior that chains take their first partition from, if they do not
     #: begin with everyone alone.
     start: Problem | None = None
+    #: (chains, n) or None: clusters of an earlier run that chains begin with, by input row; items
+    #: with −1 were in none.
+    begin: NDArray[np.int64] | None = None
 
     @property
     def has_order(self) -> bool:
@@ -136,7 +149,7 @@ def _blocks(component: NDArray[np.int32]) -> NDArray[np.int64]:
     return np.unique(np.concatenate([[0], cuts, [n]])).astype(np.int64)
 
 
-def _starts(group: NDArray[Any], n_groups: int) -> NDArray[np.int64]:
+def _starts(group: Array, n_groups: int) -> NDArray[np.int64]:
     """Where each group begins when its members are listed one group after the other."""
     start = np.zeros(n_groups + 1, dtype=np.int64)
     np.cumsum(np.bincount(group, minlength=n_groups), out=start[1:])
@@ -268,3 +281,61 @@ def new_record(problem: Problem, draws: int) -> DrawRecord:
         cluster_labels=np.zeros(draws * n, np.int32),
         parameters=np.zeros((draws * n, len(problem.columns.parameters)), np.float32),
     )
+
+
+def problem_of(items: Items, config: Config) -> Problem:
+    """Whatever is to be clustered; items of different images never share a cluster."""
+    likelihood = likelihood_named(config.run.likelihood)
+    experts = prior_named(config.run.prior).experts(items.families)
+    layout = likelihood.lay_out(items, experts, config)
+    rate = likelihood.usual_alpha_rate(len(items))
+    facts = Facts(
+        codes=items.families,
+        experts=items.experts,
+        persons=persons_of(items.experts, config.run.persons),
+        log_sizes=layout.log_sizes,
+        sizes_drawn=likelihood.size_parameter() is not None,
+        usual_alpha_rate=rate,
+        **items.look_facts(),
+    )
+    return replace(assemble(layout, experts, facts, config), begin=items.start)
+
+
+def assemble(layout: Layout, experts: NDArray[np.int64], facts: Facts, config: Config) -> Problem:
+    """A likelihood laid out, together with the prior that the settings name."""
+    named = prior_named(config.run.prior)
+    of_named = named.lay_out(facts, config.prior)
+    neighbourhood = _decided(layout.neighbourhood, facts.decided, of_named.unreal_alone)
+    data = build_data(layout.features, experts, neighbourhood)
+
+    def under(prior: PriorLayout, start: Problem | None = None) -> Problem:
+        return Problem(
+            data=data,
+            hyper=layout.hyper,
+            prior=prior.prior,
+            alpha_start=prior.alpha_start,
+            row_width=layout.row_width,
+            columns=layout.columns.joined(prior.columns),
+            possible=layout.possible,
+            start=start,
+        )
+
+    start = None
+    if named.start is not None:
+        first = prior_named(named.start)
+        start = under(first.lay_out(facts, first.Settings()))
+    return under(of_named, start)
+
+
+def _decided(found: Neighbourhood, decided: Decided | None, alone: bool) -> Neighbourhood:
+    """Who may share a cluster with whom, by what people decided.
+
+    ``alone`` if what is not real shares none.
+    """
+    if decided is None:
+        return found
+    if alone:
+        decided.refuse_groups_not_real()
+    found = with_groups(found, decided.group)
+    solitary = decided.solitary if alone else decided.solitary[:0]
+    return without_pairs(found, decided.apart, solitary, decided.at_odds)

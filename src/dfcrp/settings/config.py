@@ -19,6 +19,7 @@ from dfcrp.likelihoods.registry import is_own, likelihood_named
 from dfcrp.priors import registry as priors
 from dfcrp.settings import consensus
 from dfcrp.settings.values import IMAGE_Y, IMAGES, SAMPLERS, build, coerced, unknown
+from dfcrp.values import Json
 
 #: Settings of the run that change no draw, only how many there are, or who waits for them.
 LENGTH_SETTINGS = ("scans", "burn_in", "max_scans", "max_minutes", "workers", "checkpoint_seconds")
@@ -211,7 +212,7 @@ class Config:
             object.__setattr__(self, "prior", priors.prior_named(self.run.prior).Settings())
 
 
-def load_config(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
+def load_config(path: str | os.PathLike[str]) -> dict[str, Json]:
     """Read a TOML settings file into its tables; ``make_config`` checks the names."""
     try:
         with open(path, "rb") as stream:
@@ -224,7 +225,7 @@ def load_config(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
     return parse_config(text, str(path))
 
 
-def parse_config(text: bytes, where: str) -> dict[str, dict[str, Any]]:
+def parse_config(text: bytes, where: str) -> dict[str, Json]:
     """The tables of a TOML text; ``where`` is what a message calls it."""
     try:
         return tomllib.loads(text.decode())
@@ -242,7 +243,7 @@ def make_config(
 
     ``tables`` is what a TOML file holds: {"run": {...}, "likelihood": {...}, ...}.
     """
-    sections: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
+    sections: dict[str, Json] = {name: {} for name in SECTIONS}
     for layer in (tables or {}, overrides or {}):
         for name, values in layer.items():
             if name not in sections:
@@ -323,7 +324,7 @@ class Requested:
 
         It follows from how many experts ``looked`` at each image.
         """
-        usual: dict[str, Any] = {
+        usual: Json = {
             "min_experts": consensus.usual(looked),
             "thresholds": consensus.usual_thresholds(max(looked)),
         }
@@ -349,8 +350,8 @@ def resolve(config: AnyConfig, keywords: Mapping[str, Any], looked: Collection[i
     return asked.for_looks(found, looked) if looked else found
 
 
-def _by_section(keywords: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+def _by_section(keywords: Mapping[str, Any]) -> dict[str, Json]:
+    found: dict[str, Json] = {}
     for name, value in keywords.items():
         if value is None and name in FROM_ITEMS:
             continue
@@ -394,7 +395,7 @@ def _refuse_code_of_file(
         )
 
 
-def as_tables(config: Config) -> dict[str, dict[str, Any]]:
+def as_tables(config: Config) -> dict[str, Json]:
     """All settings as a settings file holds them; those that are None (not set) are left out."""
     tables = {
         section: {name: value for name, value in values.items() if value is not None}
@@ -410,7 +411,7 @@ def with_run(config: Config, **changes: Any) -> Config:
     return replace(config, run=replace(config.run, **changes))
 
 
-def settings_of_draws(config: Config) -> dict[str, Any]:
+def settings_of_draws(config: Config) -> Json:
     """The settings on which a chain's draws depend, by their full names."""
     settings = {
         f"{section}.{name}": value
@@ -422,7 +423,7 @@ def settings_of_draws(config: Config) -> dict[str, Any]:
     return settings
 
 
-def lengths_asked(config: Config) -> dict[str, Any]:
+def lengths_asked(config: Config) -> Json:
     """How long the run was to be, by the full names of the settings."""
     return {f"run.{name}": getattr(config.run, name) for name in LENGTH_SETTINGS}
 

@@ -18,6 +18,7 @@ from dfcrp.settings.config import (
     RunSettings,
     SummarySettings,
 )
+from dfcrp.values import Json
 
 
 class FitSettings(TypedDict, total=False):
@@ -59,7 +60,7 @@ def default_of(keyword: str) -> Any:
     if keyword in FROM_ITEMS:
         return None
     section, key = ELSEWHERE.get(keyword, ("run", keyword))
-    homes: dict[str, Any] = {
+    homes: Json = {
         "run": RunSettings,
         "likelihood": likelihood_named(RunSettings.likelihood).Settings,
         "summary": SummarySettings,

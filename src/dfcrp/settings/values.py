@@ -17,7 +17,7 @@ IMAGES = ("auto", "independent", "shared")
 IMAGE_Y = ("auto", "up", "down")
 #: What makes two names of images the same image; see ``dfcrp.items.image_names``.
 IMAGE_NAMES = ("auto", "path", "name", "stem", "id", "size")
-#: The paper's data sets, whose hyperparameters are in ``dfcrp.likelihoods.circle.settings``.
+#: The paper's data sets, whose hyperparameters are in ``dfcrp.likelihoods.circle.hyper``.
 PRESETS = ("highlands", "reduced", "simulation")
 
 

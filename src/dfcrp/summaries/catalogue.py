@@ -21,6 +21,7 @@ from dfcrp.summaries.kernels.tables import gather_parameters, represent_clusters
 from dfcrp.summaries.membership import Membership
 from dfcrp.summaries.point_partition import members_by_cluster
 from dfcrp.summaries.streaming import LEVEL, kept, label_blocks, stride_for
+from dfcrp.values import Array, Json
 
 Floats = NDArray[np.float64]
 
@@ -63,7 +64,7 @@ def catalogue(
     centre: Centre | None = None,
     described: Mapping[str, Any] | None = None,
     ground: TangentPlanes | None = None,
-) -> dict[str, NDArray[Any]]:
+) -> dict[str, Array]:
     """Columns of the catalogue, in order; ``labels`` is the point partition.
 
     In each draw a cluster of the point partition is represented by the draw's cluster that
@@ -79,7 +80,7 @@ def catalogue(
     if len(expert_names) <= int(codes.max()):
         raise InputError(f"{int(codes.max()) + 1} experts, but {len(expert_names)} names")
     names, order, offsets = members_by_cluster(labels)
-    table: dict[str, NDArray[Any]] = {"cluster": names, **(described or {})}
+    table: dict[str, Array] = {"cluster": names, **(described or {})}
     if centre is None:
         agreed = consensus_draws(draws, labels, families, [min_experts])[0]
         p_consensus = agreed / (draws.n_chains * draws.n_draws)
@@ -138,8 +139,8 @@ def listed_words(summary: Mapping[str, Any], min_experts: int | str, noun: str) 
     else:
         agreed = ""
     words = (
-        f"The catalogue lists {counted(listed['n_clusters'], 'object')}{agreed}. It is the single "
-        f"best list, with every {noun} in one place. "
+        f"The catalogue lists {counted(listed['n_clusters'], 'object')}{agreed}. It is a point "
+        f"estimate: each {noun} is assigned once. "
     )
     far = far_from_counts(summary, min_experts)
     if far is None:
@@ -234,7 +235,7 @@ def _representatives(
         yield start, centre.describe(values), experts
 
 
-def in_degrees(columns: dict[str, Any], ground: TangentPlanes) -> dict[str, Any]:
+def in_degrees(columns: dict[str, Array], ground: TangentPlanes) -> dict[str, Array]:
     """Places east and north of the points of contact, in km, as longitude and latitude.
 
     Spreads are turned into degrees where the place is; ends of intervals run on across ±180°.

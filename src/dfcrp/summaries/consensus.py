@@ -6,7 +6,6 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from dfcrp.errors import InputError, SettingsError
 from dfcrp.summaries.kernels.tables import consensus_by_members, consensus_by_mu
 from dfcrp.summaries.looked import Coverage, WhoLooked, who_looked
 from dfcrp.summaries.streaming import Interval, label_blocks, summarise
+from dfcrp.values import Json
 
 DIAMETERS = ("mu", "members")
 
@@ -116,7 +116,7 @@ class ConsensusCounts:
         """Mean and 95 % interval, each of shape (min_experts, size_classes)."""
         return summarise(self.counts.reshape(-1, *self.counts.shape[2:]))
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Json]:
         """As in summary.json: one row for each threshold and class."""
         interval = self.interval()
         return [

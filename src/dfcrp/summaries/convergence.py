@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +23,7 @@ from dfcrp.summaries.coclustering import Coclustering, coclustering, pair_histor
 from dfcrp.summaries.consensus import ConsensusCounts
 from dfcrp.summaries.fit import ModelFit
 from dfcrp.summaries.streaming import n_clusters, stride_for
+from dfcrp.values import Array, Json
 
 #: Pairs whose probability lies strictly between are uncertain enough to be judged by R-hat.
 UNCERTAIN = (0.02, 0.98)
@@ -117,7 +117,7 @@ class Verdict:
         length = "long enough, but" if self.ok else "NOT GOOD YET, and"
         return f"{length} the model does not fit: do not trust {self.fit.distrust}"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Json:
         """As in summary.json; None where a number does not exist."""
         numbers = {
             "max_rhat": self.max_rhat,
@@ -148,7 +148,7 @@ def _finite(numbers: Mapping[str, float]) -> dict[str, float | None]:
     return {name: value if np.isfinite(value) else None for name, value in numbers.items()}
 
 
-def diagnose(name: str, series: NDArray[Any]) -> Diagnostic:
+def diagnose(name: str, series: Array) -> Diagnostic:
     """Rank-normalised split R-hat (the larger of bulk and folded), bulk and tail ESS.
 
     ``series`` is (chains, draws); a single chain is compared with itself, half with half.
@@ -174,13 +174,13 @@ def diagnose(name: str, series: NDArray[Any]) -> Diagnostic:
 # localization: an improved R-hat. Bayesian Analysis 16, 667-718.
 
 
-def split(series: NDArray[Any]) -> NDArray[Any]:
+def split(series: Array) -> Array:
     """Half chains, (2 chains, draws / 2); the draw in the middle of an odd number is dropped."""
     half = series.shape[1] // 2
     return np.concatenate((series[:, :half], series[:, -half:]))
 
 
-def normal_scores(values: NDArray[Any]) -> NDArray[np.float64]:
+def normal_scores(values: Array) -> NDArray[np.float64]:
     """Ranks among all values, equal ones averaged, as quantiles of the normal distribution."""
     from scipy.special import ndtri
 
@@ -207,7 +207,7 @@ def _rhat(chains: NDArray[np.float64]) -> float:
         return float(np.sqrt((n - 1.0) / n + between / chains.var(axis=1, ddof=1).mean()))
 
 
-def effective_size(series: NDArray[Any]) -> NDArray[np.float64]:
+def effective_size(series: Array) -> NDArray[np.float64]:
     """Effective sample size of each of (series, chains, draws): S = all draws / τ.
 
     τ = -1 + 2 Σ P_k with P_k = ρ_2k + ρ_2k+1, the autocorrelations of two neighbouring lags over
@@ -371,7 +371,7 @@ def check_convergence(
     return _judged(verdict, limits, several, known)
 
 
-def _diagnosed(series: Mapping[str, NDArray[Any]], known: KnownOfRun) -> tuple[Diagnostic, ...]:
+def _diagnosed(series: Mapping[str, Array], known: KnownOfRun) -> tuple[Diagnostic, ...]:
     return tuple(diagnose(known.words.get(name, name), values) for name, values in series.items())
 
 
@@ -380,9 +380,7 @@ def good(found: Diagnostic, limits: Limits) -> bool:
     return found.rhat <= limits.rhat and found.ess >= limits.ess
 
 
-def answer_series(
-    draws: Draws, consensus: ConsensusCounts | None = None
-) -> dict[str, NDArray[Any]]:
+def answer_series(draws: Draws, consensus: ConsensusCounts | None = None) -> dict[str, Array]:
     """The numbers that the first part of the verdict is on, by name, each (chains, draws)."""
     return {
         "number of clusters": n_clusters(draws),
@@ -391,21 +389,21 @@ def answer_series(
     }
 
 
-def parameter_series(draws: Draws) -> dict[str, NDArray[Any]]:
+def parameter_series(draws: Draws) -> dict[str, Array]:
     """The same of the second part; α is not there if the prior has none."""
     alpha = draws.alpha()
     known = np.isfinite(alpha).all()
     return {**({"α": alpha} if known else {}), **_stored(draws, behind=True)}
 
 
-def _stored(draws: Draws, *, behind: bool) -> dict[str, NDArray[Any]]:
+def _stored(draws: Draws, *, behind: bool) -> dict[str, Array]:
     chosen, names = draws.columns.judged_of(behind=behind), draws.columns.names
     shared = draws.shared(chosen)
     return {names[at]: shared[:, :, k] for k, at in enumerate(chosen)}
 
 
 def choose_burn_in(
-    series: Mapping[str, NDArray[Any]],
+    series: Mapping[str, Array],
     rhat: float = Limits.rhat,
     fractions: Sequence[float] = (0.1, 0.25, 0.5),
 ) -> int:

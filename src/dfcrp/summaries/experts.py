@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from dfcrp.summaries.kernels.partitions import add_alone
 from dfcrp.summaries.kernels.tables import expert_counts
 from dfcrp.summaries.looked import Coverage, everyone, who_looked
 from dfcrp.summaries.streaming import Interval, kept, label_blocks, stride_for, summarise
+from dfcrp.values import Json
 
 if TYPE_CHECKING:
     import pandas
@@ -144,7 +145,7 @@ class ExpertSummary:
     #: Each marking's probability of being alone: where the singletons lie.
     alone: NDArray[np.float64]
 
-    def rows(self, names: Sequence[str]) -> list[dict[str, Any]]:
+    def rows(self, names: Sequence[str]) -> list[Json]:
         """As in summary.json: one row for each expert, by number of markings."""
         return [
             {
@@ -158,14 +159,14 @@ class ExpertSummary:
         ]
 
 
-def expert_frame(rows: Sequence[dict[str, Any]]) -> pandas.DataFrame:
+def expert_frame(rows: Sequence[Json]) -> pandas.DataFrame:
     """As in experts.csv: the same rows, flat."""
     import pandas
 
     table = []
     for row in rows:
         first = ("expert", "count", "looks", "jaccard")
-        flat: dict[str, Any] = {key: row[key] for key in first if key in row}
+        flat: Json = {key: row[key] for key in first if key in row}
         for name in INTERVALS:
             if name not in row:
                 continue

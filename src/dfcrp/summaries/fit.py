@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import Draws
 from dfcrp.markup import counted
+from dfcrp.values import Array, Json
 
 GOOD, MINOR, SERIOUS = "good", "minor", "serious"
 #: Draws, of all chains together, that checks look at.
@@ -47,7 +47,7 @@ class Check:
     #: In a few words each, what not to trust if this is serious.
     distrust: tuple[str, ...] = ()
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Json:
         """As in summary.json; None where a number does not exist."""
         numbers = {name: getattr(self, name) for name in ("observed", "predicted", "lo", "hi")}
         numbers["size"] = self.size
@@ -107,7 +107,7 @@ class ModelFit:
             )
         return f"Yes: {counted(len(self.checks), 'check')} found no difference that matters."
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Json:
         """As in summary.json."""
         return {"ok": self.ok, "checks": [check.as_dict() for check in self.checks]}
 
@@ -132,7 +132,7 @@ def labels_of(draws: Draws, chosen: Sequence[tuple[int, int]]) -> NDArray[np.int
     return np.concatenate([draws.labels(chain, at, at + 1) for chain, at in chosen])
 
 
-def predicted_of(values: NDArray[Any]) -> tuple[float, float, float, float]:
+def predicted_of(values: Array) -> tuple[float, float, float, float]:
     """Mean, ends of the 95 % interval, and standard deviation of what new data show."""
     lo, hi = np.quantile(values, [0.025, 0.975])
     return float(np.mean(values)), float(lo), float(hi), float(np.std(values))

@@ -12,7 +12,7 @@ equals the item's own, then the smallest name). The item's place is
 So the probabilities of an item's places sum to one. Items that share a cluster both in the draw and
 in the point partition have the same place.
 
-Suspected doubles are two items of one expert that are both closest to one object. The rule that
+Possible duplicates are two items of one expert that are both closest to one object. The rule that
 nobody marks an object twice sends the second item into a cluster of its own. If it lies as close
 to the object as items of that object do, it may be a mistake of the expert.
 """
@@ -20,13 +20,13 @@ to the object as items of that object do, it may be a mistake of the expert.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import Draws
 from dfcrp.summaries.streaming import label_blocks
+from dfcrp.values import Array
 
 #: The place of an item that is a cluster of its own.
 ALONE = -1
@@ -238,7 +238,7 @@ def suspected_doubles(
     families: NDArray[np.int64],
     labels: NDArray[np.int32],
     size: int | None = None,
-) -> dict[str, NDArray[Any]]:
+) -> dict[str, Array]:
     """Columns ``marking``, ``other`` (indices), ``cluster`` and ``distance``, closest first.
 
     ``size`` is the feature that holds a log size, if those before it are places whose errors go

@@ -65,6 +65,7 @@ from dfcrp.summaries.streaming import (
     n_clusters,
     stride_for,
 )
+from dfcrp.values import Array
 
 LOSSES = ("vi", "binder")
 #: Labels held in memory by the search: 4,000 draws of 10,000 markings, 160 MB.
@@ -153,7 +154,7 @@ class PointPartition:
         """Whether this is the proven minimiser over the draws that were looked at."""
         return self.n_exact == self.labels.size and not self.n_moved
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self.labels, dtype=dtype, copy=copy)
 
     def __len__(self) -> int:

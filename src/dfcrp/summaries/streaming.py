@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dfcrp.draws import Draws, MemoryDraws, blocks
 from dfcrp.errors import InputError
 from dfcrp.summaries.kernels.partitions import canonical_by_item, count_clusters
+from dfcrp.values import Array
 
 
 def label_blocks(
@@ -53,7 +54,7 @@ def as_draws(source: Any) -> Draws:
     return MemoryDraws(canonical(labels), np.full(labels.shape[:2], np.nan))
 
 
-def canonical(labels: NDArray[Any]) -> NDArray[np.int32]:
+def canonical(labels: Array) -> NDArray[np.int32]:
     """Rename clusters after their smallest member; the last axis runs over the items."""
     flat = labels.reshape(-1, labels.shape[-1])
     lowest, highest = int(flat.min()), int(flat.max())
@@ -116,7 +117,7 @@ class Interval:
         return Interval(self.mean[index], self.lo[index], self.hi[index])
 
 
-def summarise(samples: NDArray[Any], level: float = LEVEL) -> Interval:
+def summarise(samples: Array, level: float = LEVEL) -> Interval:
     """Mean and equal-tailed interval over the first axis.
 
     The interval of counts (samples of a whole-number type) ends at whole numbers, rounded outwards.

@@ -64,6 +64,7 @@ from dfcrp.likelihoods.tails import (
     settle_normal,
     shares_by,
 )
+from dfcrp.values import Json
 
 #: Columns of a parameter row: the parameters, then what the density needs of them.
 MU_X, MU_Y, MU_L, VAR_POSITION, VAR_SIZE, LAMBDA, INV_A, BETA, INV_S, LOG_NORM, LOG_A, LOG_D = (
@@ -152,7 +153,7 @@ def with_law(
     law_mean: NDArray[np.float64],
     law_sd: NDArray[np.float64],
     n: int,
-) -> dict[str, Any]:
+) -> Json:
     """What the hyperparameters hold of a law that is learned, with the Gammas' shapes (νx, νd).
 
     ``n`` is the number of markings: of few, spares follow the law.
@@ -174,7 +175,7 @@ def with_law(
     }
 
 
-def without_law() -> dict[str, Any]:
+def without_law() -> Json:
     """What the hyperparameters hold in place of a law that is learned, for the paper's."""
     nothing = np.zeros(4)
     return {

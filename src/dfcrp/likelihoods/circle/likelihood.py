@@ -23,17 +23,11 @@ from dfcrp.likelihoods.base import (
     Sight,
 )
 from dfcrp.likelihoods.circle import kernel, sphere
-from dfcrp.likelihoods.circle.columns import (
-    AXES,
-    GROWTHS,
-    LAW,
-    LAW_WORDS,
-    OF_DIAMETERS,
-    REST,
-    circle_columns,
-    spreads,
-)
 from dfcrp.likelihoods.circle.hyper import (
+    AS_IN_THE_PAPER,
+    FIXED_LAW,
+    PRESETS,
+    CircleSettings,
     are_sized,
     circle_hyper,
     length_unit,
@@ -44,12 +38,17 @@ from dfcrp.likelihoods.circle.hyper import (
     with_experts,
 )
 from dfcrp.likelihoods.circle.neighbours import find_neighbours
-from dfcrp.likelihoods.circle.scatter import circle_offsets, circle_scatter
-from dfcrp.likelihoods.circle.settings import (
-    AS_IN_THE_PAPER,
-    FIXED_LAW,
-    PRESETS,
-    CircleSettings,
+from dfcrp.likelihoods.circle.scatter import (
+    AXES,
+    GROWTHS,
+    LAW,
+    LAW_WORDS,
+    OF_DIAMETERS,
+    REST,
+    circle_columns,
+    circle_offsets,
+    circle_scatter,
+    spreads,
 )
 from dfcrp.likelihoods.differences import (
     BIAS_WORDS,
@@ -68,6 +67,7 @@ from dfcrp.likelihoods.tails import with_tails
 from dfcrp.markup import Section, SectionMaker, significant
 from dfcrp.neighbours.neighbourhood import Neighbourhood
 from dfcrp.summaries.tails import Scatter
+from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -114,7 +114,7 @@ class _Circles(Likelihood):
     presets = PRESETS
     as_in_the_paper = AS_IN_THE_PAPER
 
-    def standard(self, columns: dict[str, Any], place: Place) -> dict[str, Any]:
+    def standard(self, columns: dict[str, Array], place: Place) -> dict[str, Array]:
         """A radius becomes a diameter."""
         if "radius" not in columns:
             return columns
@@ -123,7 +123,7 @@ class _Circles(Likelihood):
             for name, values in columns.items()
         }
 
-    def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def complete(self, values: Mapping[str, Any]) -> Json:
         """Giving a setting of the fixed law asks for it, and that is the paper's model."""
         fixed = any(name in values for name in FIXED_LAW)
         known = {"tolerances": "fixed", **values} if fixed else dict(values)
@@ -189,14 +189,14 @@ class _Circles(Likelihood):
             return GROWTHS | {"scale_d"}
         return GROWTHS if np.ptp(log_diameter) < NARROW else frozenset()
 
-    def learned(self, samples: Mapping[str, Floats], items: Items) -> dict[str, Any] | None:
+    def learned(self, samples: Mapping[str, Floats], items: Items) -> Json | None:
         """Without diameters, if they are all the same."""
         if not are_sized(np.log(items.diameter)):
             kept = {name: values for name, values in samples.items() if name not in OF_DIAMETERS}
             return super().learned(kept, items)
         return super().learned(samples, items)
 
-    def learned_about(self, items: Items) -> dict[str, Any]:
+    def learned_about(self, items: Items) -> Json:
         """Positions are at the median diameter; the unit of both, where a file names one."""
         unit = "km" if items.site.on_sphere else items.site.units
         known = {} if unit == "px" else {"unit": unit}
@@ -294,7 +294,7 @@ class _Circles(Likelihood):
         """Of position and diameter, as the mean expert would have drawn the marking."""
         return circle_offsets(posterior, row)
 
-    def outlines(self, columns: Mapping[str, NDArray[Any]]) -> Outlines:
+    def outlines(self, columns: Mapping[str, Array]) -> Outlines:
         """Circles."""
         x, y, d = (np.asarray(columns[name], np.float64) for name in ("x", "y", "diameter"))
         return Outlines(x, y, d, d, np.zeros_like(x), "ellipse")

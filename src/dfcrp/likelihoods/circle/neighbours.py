@@ -8,17 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.neighbours.circles import auto_pairs, learned_reach, places, side_by_side
 from dfcrp.neighbours.neighbourhood import (
     CONTACT_DEVIATIONS,
     RIVAL_DEVIATIONS,
     Neighbourhood,
     all_pairs,
+    auto_pairs,
     components_of,
     in_chunks,
+    learned_reach,
     nearest_pairs,
     number_by_place,
     pairs_within,
+    places,
+    side_by_side,
     within_images,
 )
 

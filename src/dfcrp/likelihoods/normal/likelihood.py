@@ -42,6 +42,8 @@ from dfcrp.likelihoods.differences import (
 from dfcrp.likelihoods.integrated import Newcomers
 from dfcrp.likelihoods.normal import covariance, kernel
 from dfcrp.likelihoods.normal.hyper import (
+    AS_IN_THE_PAPER,
+    NormalSettings,
     covariance_hyper,
     find_pilot,
     normal_hyper,
@@ -49,7 +51,6 @@ from dfcrp.likelihoods.normal.hyper import (
 )
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
 from dfcrp.likelihoods.normal.scatter import normal_offsets, normal_scatter
-from dfcrp.likelihoods.normal.settings import AS_IN_THE_PAPER, NormalSettings
 from dfcrp.likelihoods.normal.shapes import (
     SHAPES,
     Shape,
@@ -63,6 +64,7 @@ from dfcrp.likelihoods.tails import with_tails
 from dfcrp.markup import Section, SectionMaker, plural
 from dfcrp.neighbours.neighbourhood import refuse_copies
 from dfcrp.summaries.tails import Scatter
+from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -320,7 +322,7 @@ class _Boxes(NormalLikelihood):
 
     alternatives = (CORNERS, CORNER_AND_SIDES, TURNED_BOX)
 
-    def standard(self, columns: dict[str, Any], place: Place) -> dict[str, Any]:
+    def standard(self, columns: dict[str, Array], place: Place) -> dict[str, Array]:
         """Corners become centre and sides; an angle must be a multiple of 90°."""
         if "angle" in columns:
             return _upright(columns, place)
@@ -345,7 +347,7 @@ class _Boxes(NormalLikelihood):
         centre = {"x": left + width / 2.0, "y": top + height / 2.0}
         return {**centre, "width": width, "height": height, **rest}
 
-    def outlines(self, columns: Mapping[str, NDArray[Any]]) -> Outlines:
+    def outlines(self, columns: Mapping[str, Array]) -> Outlines:
         """Upright boxes."""
         parts = (np.asarray(columns[n], np.float64) for n in ("x", "y", "width", "height"))
         x, y, width, height = parts
@@ -357,7 +359,7 @@ class _Ellipses(NormalLikelihood):
 
     alternatives = (TURNED_BOX,)
 
-    def standard(self, columns: dict[str, Any], place: Place) -> dict[str, Any]:
+    def standard(self, columns: dict[str, Array], place: Place) -> dict[str, Array]:
         """A turned box stands for the ellipse in it; its angle is that of the width."""
         if "width" not in columns:
             return columns
@@ -380,14 +382,14 @@ class _Ellipses(NormalLikelihood):
             **rest,
         }
 
-    def outlines(self, columns: Mapping[str, NDArray[Any]]) -> Outlines:
+    def outlines(self, columns: Mapping[str, Array]) -> Outlines:
         """Turned ellipses."""
         names = ("x", "y", "major", "minor", "angle")
         x, y, major, minor, angle = (np.asarray(columns[n], np.float64) for n in names)
         return Outlines(x, y, major, minor, angle, "ellipse")
 
 
-def _upright(columns: dict[str, Any], place: Place) -> dict[str, Any]:
+def _upright(columns: dict[str, Array], place: Place) -> dict[str, Array]:
     """Boxes whose sides are along x and y although they have an angle."""
     rest = {name: values for name, values in columns.items() if name != "angle"}
     angle, width, height = (columns[name] for name in ("angle", "width", "height"))

@@ -13,20 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.likelihoods.normal.shapes import Shape
-from dfcrp.neighbours.circles import auto_pairs, learned_reach, side_by_side
 from dfcrp.neighbours.neighbourhood import (
     CONTACT_DEVIATIONS,
     RIVAL_DEVIATIONS,
     Neighbourhood,
     Pairs,
     all_pairs,
+    auto_pairs,
     components_of,
     in_chunks,
+    learned_reach,
     nearest_pairs,
     number_by_place,
     pairs_within,
     per_image,
     set_images_apart,
+    side_by_side,
     unique_pairs,
     within_images,
 )

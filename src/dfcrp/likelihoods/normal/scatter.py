@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from dfcrp.likelihoods.base import Offsets, Part
 from dfcrp.likelihoods.differences import ExpertBias, corrected_all, new_levels
 from dfcrp.likelihoods.normal.shapes import Shape
 from dfcrp.summaries.tails import Scatter
+from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
@@ -90,7 +91,7 @@ def _log_size_excess(shape: Shape, features: Floats, row: int) -> Floats:
 
 def growths(shape: Shape, columns: Columns) -> list[int]:
     """For each feature the place of its growth in what a draw's clusters share, or -1."""
-    slices: dict[str, Any] = columns.slices
+    slices: Json = columns.slices
     found = []
     for first, last in pairwise(np.cumsum([0, *shape.groups]).tolist()):
         name = "growth_" + "_".join(shape.features[first:last])

@@ -17,10 +17,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dfcrp.values import Json
 
 Floats = NDArray[np.float64]
 #: Likelihoods for any features: a full covariance for each cluster, or variances only.
@@ -162,7 +163,7 @@ def without_silent(shape: Shape, heard: Places) -> Shape:
     )
 
 
-def stored_places(shape: Shape, heard: Places) -> dict[str, Any]:
+def stored_places(shape: Shape, heard: Places) -> Json:
     """Where kernels write what they know of a feature and of a group of features."""
     group_of = np.repeat(np.arange(len(shape.groups)), shape.groups)
     return {"feature_place": heard.astype(np.int64), "group_place": np.unique(group_of[heard])}

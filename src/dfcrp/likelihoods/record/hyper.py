@@ -1,4 +1,4 @@
-"""Hyperparameters of records: tables of similar values, and the law with its prior.
+"""Settings and hyperparameters of records: tables of similar values, and the law with its prior.
 
 How values of one object come to differ is a *level* (``levels``) with probability P(level). Of two
 values at a level, S(x, v) = P(level) / F, where F is how often unrelated values are at that level,
@@ -14,14 +14,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.errors import check
 from dfcrp.likelihoods.record import kernel
 from dfcrp.likelihoods.record.candidates import sorted_once
 from dfcrp.likelihoods.record.fields import Field, Fields
 from dfcrp.likelihoods.record.levels import (
+    COMMON,
     ERRORS,
     LEVELS,
     NEAR,
     NEXT,
+    ORDER,
+    PARTS,
+    SHORT,
     LevelComparison,
     chance_of_levels,
     density_of,
@@ -30,8 +35,6 @@ from dfcrp.likelihoods.record.levels import (
     shares_of,
 )
 from dfcrp.likelihoods.record.relations import NEGLIGIBLE, Alike, Relations
-from dfcrp.likelihoods.record.settings import RecordSettings
-from dfcrp.likelihoods.record.strings import COMMON, ORDER, PARTS, SHORT
 from dfcrp.likelihoods.record.texts import (
     BINS,
     TextComparison,
@@ -39,6 +42,60 @@ from dfcrp.likelihoods.record.texts import (
     log_ratios,
     usual_similarity,
 )
+
+
+@dataclass(frozen=True)
+class RecordSettings:
+    """Kinds of fields, keys for candidates, and how often fields go wrong."""
+
+    #: Fields of text with typing errors, parts in another order or abbreviated; of free text, in
+    #: which rare words and codes count; of dates; of numbers measured with a learned width; of
+    #: places, "latitude+longitude"; of categories and identifiers, which are right or wrong as a
+    #: whole. Those not named are told by their values.
+    strings: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    identifiers: tuple[str, ...] = ()
+    #: Records may be of one object if they agree in one of these: a field, or several as "a+b".
+    #: None given: keys are chosen from the data.
+    keys: tuple[str, ...] = ()
+    #: Whether a list may have an object several times, as the prior says: records of one list then
+    #: are compared like those of different lists.
+    repeats: bool = False
+    #: Log odds that a field's value has nothing to do with the true one (miss), and that it has a
+    #: typo if it has; how uncertain they are before the data speak.
+    miss_odds: float = -3.5
+    typo_odds: float = -2.5
+    odds_sd: float = 1.0
+
+    def __post_init__(self) -> None:
+        check(self.odds_sd > 0, "likelihood.odds_sd", self.odds_sd, "above 0")
+        for place in self.places:
+            two = len([part for part in place.split("+") if part]) == 2
+            check(two, "likelihood.places", place, 'of the form "latitude+longitude"')
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The kind of each field that is named."""
+        named = {
+            "string": self.strings,
+            "text": self.texts,
+            "date": self.dates,
+            "number": self.numbers,
+            "place": self.places,
+            "category": self.categories,
+            "identifier": self.identifiers,
+        }
+        return {name: kind for kind, names in named.items() for name in names}
+
+    @property
+    def split_keys(self) -> list[list[str]] | None:
+        """The keys as lists of fields; None if there are none."""
+        return [key.split("+") for key in self.keys] or None
+
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -18,13 +18,13 @@ from dfcrp.likelihoods.integrated import Newcomers, weigh_beside
 from dfcrp.likelihoods.record import kernel, report
 from dfcrp.likelihoods.record.candidates import unique_pairs
 from dfcrp.likelihoods.record.fields import KINDS, Fields, encode_fields
-from dfcrp.likelihoods.record.hyper import excess_of_pairs, log_bayes_factors
+from dfcrp.likelihoods.record.hyper import RecordSettings, excess_of_pairs, log_bayes_factors
 from dfcrp.likelihoods.record.prepare import Prepared, new_records, prepare
 from dfcrp.likelihoods.record.report import dependent_fields
-from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.markup import SectionMaker
 from dfcrp.neighbours.neighbourhood import Neighbourhood, components_of
 from dfcrp.summaries.fit import Check
+from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -53,7 +53,7 @@ class _Records(Likelihood):
     Settings = RecordSettings
     text = True
 
-    def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def complete(self, values: Mapping[str, Any]) -> Json:
         """Text cannot be offset or scaled."""
         kept = dict(values)
         if kept.pop("expert_bias", "none") not in ("auto", "none"):
@@ -193,10 +193,10 @@ class _Records(Likelihood):
 
     def doubles(
         self, items: Items, labels: NDArray[np.int32], draws: Draws, config: Config
-    ) -> dict[str, NDArray[Any]]:
+    ) -> dict[str, Array]:
         """Pairs of records on one list that are more likely of one object than of two.
 
-        At the learned rates of faults, and with the share of matches among the pairs of different
+        At the learned error rates, and with the share of matches among the pairs of different
         lists as the odds before any field is seen: of many records with few fields some agree by
         chance. The column ``log_bayes_factor`` says how much more likely the fields make it.
         """
@@ -231,7 +231,7 @@ class _Records(Likelihood):
     def compare(
         self, posterior: Posterior, row: int, members: NDArray[np.int64]
     ) -> tuple[Evidence, ...]:
-        """What each field adds to the log odds, at the learned rates of faults.
+        """What each field adds to the log odds, at the learned error rates.
 
         That is the change of the field's log R as the record joins the members.
         """
@@ -268,7 +268,7 @@ class _Records(Likelihood):
         laws = len(hyper.law)
         return np.asarray(draws.shared(slice(laws)).reshape(-1, laws).mean(axis=0))
 
-    def outlines(self, columns: Mapping[str, NDArray[Any]]) -> None:
+    def outlines(self, columns: Mapping[str, Array]) -> None:
         """Records have no place."""
 
 

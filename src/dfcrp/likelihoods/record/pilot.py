@@ -17,7 +17,6 @@ messages between records (belief propagation), which is exact where candidates f
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +26,7 @@ from dfcrp.likelihoods.record.candidates import unique_pairs
 from dfcrp.likelihoods.record.hyper import (
     Compared,
     PairFacts,
+    RecordSettings,
     alike_of,
     facts_of_pairs,
     law_of_field,
@@ -40,7 +40,7 @@ from dfcrp.likelihoods.record.hyper import (
 )
 from dfcrp.likelihoods.record.levels import random_pairs
 from dfcrp.likelihoods.record.relations import Relations, learn_relations
-from dfcrp.likelihoods.record.settings import RecordSettings
+from dfcrp.values import Array
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -452,7 +452,7 @@ def _best(
     return kept
 
 
-def _only(facts: PairFacts, kept: NDArray[Any]) -> PairFacts:
+def _only(facts: PairFacts, kept: Array) -> PairFacts:
     """Some of the pairs."""
     return PairFacts(
         facts.known[kept],

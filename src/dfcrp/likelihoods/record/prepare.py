@@ -31,6 +31,7 @@ from dfcrp.likelihoods.record.fields import Fields, encode_fields
 from dfcrp.likelihoods.record.hyper import (
     Compared,
     Law,
+    RecordSettings,
     compare_fields,
     log_bayes_factors,
     records_hyper,
@@ -38,7 +39,6 @@ from dfcrp.likelihoods.record.hyper import (
     with_relations,
 )
 from dfcrp.likelihoods.record.pilot import FIRST_ROUNDS, Guess, guess_law
-from dfcrp.likelihoods.record.settings import RecordSettings
 from dfcrp.likelihoods.record.texts import TextComparison, nearest_texts
 from dfcrp.neighbours.neighbourhood import within_images
 

@@ -181,12 +181,11 @@ def doubts(candidates: Candidates, guess: Guess, n: int, alike: int) -> list[str
     doubt = max(guess.doubt, guess.by_chance)
     if doubt > MUCH_DOUBT and doubt * guess.matches >= 1.0:
         found.append(
-            f"the fields tell records apart poorly: of about {guess.matches:,.0f} links that are "
-            f"expected, about {100.0 * doubt:.0f} % would be wrong or missed (by how "
-            "similar the records of one list are, about "
-            f"{guess.by_chance * guess.matches:,.0f} pairs of different objects look like one and "
-            "have no better partner); read p_member before any link is used; learned error rates "
-            "are approximate"
+            f"expect about {100.0 * doubt:.0f} % linkage errors: of about {guess.matches:,.0f} "
+            "links that are expected, that share would be wrong or missed (by how similar the "
+            f"records of one list are, about {guess.by_chance * guess.matches:,.0f} pairs of "
+            "different objects look like one and have no better partner); read p_member before any "
+            "link is used; learned error rates are approximate"
         )
     return found
 

@@ -17,9 +17,14 @@ from dfcrp.compiled.abi import F8, frame
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.compiled.state import NONE, count_clusters
 from dfcrp.priors import contract as partition_prior
-from dfcrp.priors.arrivals.concentration import step_width, update_alpha
 from dfcrp.priors.arrivals.exchange import exchange_slots
-from dfcrp.priors.arrivals.order import shift_lists, update_order, walk_arrivals
+from dfcrp.priors.arrivals.order import (
+    shift_lists,
+    step_width,
+    update_alpha,
+    update_order,
+    walk_arrivals,
+)
 from dfcrp.priors.arrivals.procession import lead_processions, processions
 from dfcrp.priors.arrivals.two_lists import draw_order, room_for, weigh_opening
 from dfcrp.priors.tail import draw_auxiliary, rebuild_tail, tail_sum

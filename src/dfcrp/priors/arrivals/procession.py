@@ -24,8 +24,7 @@ import math
 
 from dfcrp.compiled.jit import inline_kernel, lean_kernel
 from dfcrp.compiled.state import ALPHA_ACCEPTED, ALPHA_PROPOSED
-from dfcrp.priors.arrivals.concentration import FEW
-from dfcrp.priors.arrivals.order import clear_tables, seat
+from dfcrp.priors.arrivals.order import FEW, clear_tables, seat
 
 #: Standard deviations of a step of log α, in turn: lists that agree altogether leave α a range of
 #: several powers of ten, others a short one.

@@ -30,7 +30,7 @@ from dfcrp.compiled.abi import I4, F8x2
 from dfcrp.compiled.jit import implements, inline_kernel, lean_kernel
 from dfcrp.compiled.slice import log_target, slice_update
 from dfcrp.compiled.state import NONE, Data, count_clusters
-from dfcrp.priors.arrivals.concentration import FARTHEST
+from dfcrp.priors.arrivals.order import FARTHEST
 
 #: Values of m that there is room for, and the most entries of a table of all of them.
 WIDTH, MOST_ENTRIES = 128, 8_000_000

@@ -41,9 +41,8 @@ from dfcrp.compiled.state import (
     count_clusters,
 )
 from dfcrp.priors import contract as partition_prior
-from dfcrp.priors.arrivals.concentration import step_width, update_alpha
 from dfcrp.priors.arrivals.exchange import random_relative
-from dfcrp.priors.arrivals.order import clear_tables
+from dfcrp.priors.arrivals.order import clear_tables, step_width, update_alpha
 from dfcrp.priors.tail import rebuild_tail, tail_sum
 
 #: Extra exchanges proposed in every scan for a marking in doubt.

@@ -4,18 +4,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dfcrp.draws import Columns, Variable, shared_variable
-from dfcrp.errors import SettingsError
+from dfcrp.errors import SettingsError, check, check_choice
 from dfcrp.markup import estimate_of
 from dfcrp.persons import Persons
+from dfcrp.priors.arrivals.prior import ArrivalSettings
 from dfcrp.priors.attraction.kernel import Attraction, room_for_walks
-from dfcrp.priors.attraction.settings import AttractionSettings
 from dfcrp.priors.base import Facts, Prior, PriorLayout
 from dfcrp.summaries.streaming import summarise
+from dfcrp.values import Json
+
+
+@dataclass(frozen=True)
+class AttractionSettings(ArrivalSettings):
+    """How much more an item is drawn to those on other lists by the same person."""
+
+    #: The logarithm of a factor, or "learned", then normal about 0 with this spread.
+    strength: float | str = "learned"
+    strength_sd: float = 1.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.strength, str):
+            check_choice("prior.strength", self.strength, ("learned",))
+        else:
+            check(abs(self.strength) <= 20, "prior.strength", self.strength, "-20 to 20")
+        check(self.strength_sd > 0, "prior.strength_sd", self.strength_sd, "above 0")
+
 
 #: The name of τ where it is learned, and so stored with every draw.
 STRENGTH = "attraction"
@@ -51,7 +71,7 @@ class _Attraction(Prior):
         columns = Columns(shared=(Variable(STRENGTH, behind=True),)) if prior.learned else Columns()
         return PriorLayout(prior, settings.alpha_shape / rate, columns)
 
-    def numbers(self, posterior: Any) -> dict[str, Any]:
+    def numbers(self, posterior: Any) -> Json:
         """α, and the strength where it is learned."""
         found = super().numbers(posterior)
         strength = shared_variable(posterior.draws, STRENGTH)

@@ -17,9 +17,10 @@ from dfcrp.persons import Persons, persons_of
 from dfcrp.priors.base import Facts
 from dfcrp.priors.detection import one_more_look
 from dfcrp.priors.detection.image_sums import ImageAnswers, ImageSums
-from dfcrp.priors.detection.kernel import Detection
+from dfcrp.priors.detection.kernel import Detection, shapes
 from dfcrp.priors.detection.laid_out import LaidOut
 from dfcrp.priors.detection.layout import detection_of, image_of
+from dfcrp.priors.detection.parameters import variables
 from dfcrp.priors.detection.skills import ExpertRates
 from dfcrp.priors.detection.summaries import (
     Found,
@@ -213,17 +214,19 @@ def prior_of(posterior: Any) -> LaidOut:
     )
     prior = detection_of(facts, config.prior)
     edges = np.asarray(posterior.size_classes.edges, np.float64)
-    _refuse_other_parameters(posterior.draws)
+    _refuse_other_parameters(prior, posterior.draws)
     return LaidOut(prior, persons, posterior.draws, edges)
 
 
-def _refuse_other_parameters(draws: Draws) -> None:
+def _refuse_other_parameters(prior: Detection, draws: Draws) -> None:
     """Those of earlier versions were others."""
-    if not {"look_shape", "image_ease", "image_ease_sd"} <= set(draws.columns.slices):
+    needed = variables(shapes(prior, len(prior.parameters.class_weight)))
+    missing = [one.name for one in needed if one.name not in draws.columns.slices]
+    if missing:
         raise InputError(
             "this run was made by an earlier version, whose detection prior had other parameters "
-            "(without how images differ in their share of easy objects); its files are as that "
-            "version left them. Fit the items again with this version"
+            f"(without {', '.join(missing)}); its files are as that version left them. Fit the "
+            "items again with this version"
         )
 
 

@@ -71,18 +71,6 @@ def category_room(
     )
 
 
-def category_shapes(categories: int, persons: int) -> dict[str, tuple[int, ...]]:
-    """The parameters, with their shapes; all empty without categories."""
-    c, one = categories, min(categories, 1)
-    return {
-        "category_share": (c,),
-        "false_category": (c,),
-        "confusion": (c, c, persons),
-        "usual_confusion": (c, c),
-        "confusion_strength": (one,),
-    }
-
-
 def usual_matrix(categories: int, accuracy: float) -> NDArray[np.float64]:
     """The right category with this probability, each other one alike."""
     other = (1.0 - accuracy) / max(categories - 1, 1)
@@ -90,16 +78,19 @@ def usual_matrix(categories: int, accuracy: float) -> NDArray[np.float64]:
 
 
 def category_start(
-    said: NDArray[np.int32], categories: int, persons: int, beliefs: Any
-) -> list[NDArray[np.float64]]:
+    said: NDArray[np.int32], categories: int, beliefs: Any
+) -> dict[str, NDArray[np.float64] | float]:
     """Where chains begin: shares as said, and the matrix that is expected."""
-    if not categories:
-        return []
     counts = np.bincount(said[said != NONE], minlength=categories) + beliefs.category_weight
-    share = counts / counts.sum()
+    share = counts / counts.sum() if categories else np.empty(0)
     usual = usual_matrix(categories, beliefs.accuracy)
-    strength = np.array([beliefs.confusion_strength])
-    return [share, share, np.repeat(usual.ravel(), persons), usual.ravel(), strength]
+    return {
+        "category_share": share,
+        "false_category": share,
+        "confusion": usual[:, :, np.newaxis],
+        "usual_confusion": usual,
+        "confusion_strength": beliefs.confusion_strength,
+    }
 
 
 @inline_kernel

@@ -41,8 +41,8 @@ def sensitivity_curves(posterior: Any) -> SensitivityCurves:
 def _curves(prior: Detection) -> Floats:
     """(experts, levels) at one draw's parameters."""
     parameters, person = prior.parameters, prior.person
-    share = shares_on_images(prior, parameters.weight, parameters.image_ease)
-    weight = (parameters.objects @ share)[: prior.real]
+    share = shares_on_images(prior, parameters.class_weight, parameters.image_ease)
+    weight = (parameters.expected_objects @ share)[: prior.real]
     logit = parameters.notice[: prior.real, :, None] + parameters.slope[:, None] * prior.away
     noticed = 1.0 / (1.0 + np.exp(-logit))  # (classes, persons, levels)
     listing = np.where(prior.lists[person] > 1, parameters.listing[: prior.real], 1.0)

@@ -81,7 +81,7 @@ class RateOfList(NamedTuple):
 def decoys_noticed(prior, f, rate):
     """a_dp of list f's person if φ_f becomes ``rate`` and a_dp moves as z_p does, and p."""
     p = prior.person[f]
-    step = readiness_by(prior, rate) - readiness_by(prior, prior.parameters.false[f])
+    step = readiness_by(prior, rate) - readiness_by(prior, prior.parameters.false_marks[f])
     return prior.parameters.notice[prior.real, p] + step / prior.lists[p], p
 
 
@@ -121,7 +121,7 @@ def log_shape_of_looks(target, value):
     z = (value - math.log(beliefs.look_shape)) / beliefs.look_shape_sd
     total, shape = -0.5 * z * z, math.exp(value)
     for f in range(prior.person.shape[0]):
-        total += log_counts(prior, f, shape, prior.parameters.false[f])
+        total += log_counts(prior, f, shape, prior.parameters.false_marks[f])
     return total
 
 
@@ -150,7 +150,7 @@ def log_shape_of_lists(target, value):
                 total += math.lgamma(shape + false) - math.lgamma(shape)
                 total -= false * math.log(rate + covered)
         else:
-            found = max(parameters.false[f], LEAST)
+            found = max(parameters.false_marks[f], LEAST)
             total += shape * (math.log(rate) + math.log(found)) - math.lgamma(shape) - rate * found
     return total
 
@@ -174,27 +174,27 @@ def update_list(rng, prior, f):
     if are_known(prior):
         shape = parameters.false_shape[0] + prior.counts.false[f]
         rate = parameters.false_shape[0] / expected_of(prior, f) + prior.looks.covered[f]
-        parameters.false[f] = rng.standard_gamma(shape) / rate
+        parameters.false_marks[f] = rng.standard_gamma(shape) / rate
         return
-    start = math.log(min(max(parameters.false[f], math.exp(-FAR)), math.exp(FAR)))
+    start = math.log(min(max(parameters.false_marks[f], math.exp(-FAR)), math.exp(FAR)))
     rate = math.exp(slice_update(rng, RateOfList(prior, f), start, WIDTH, 1e-13))
     if has_decoys(prior):
         notice, p = decoys_noticed(prior, f, rate)
         move_notice(prior, prior.real, p, notice - parameters.notice[prior.real, p])
-    parameters.false[f] = rate
+    parameters.false_marks[f] = rate
 
 
 @lean_kernel
 def update_looks(rng, prior, f):
     """φ of a list on the images that it has markings on."""
     parameters, looks = prior.parameters, prior.looks
-    shape, rate = parameters.look_shape[0], parameters.false[f]
+    shape, rate = parameters.look_shape[0], parameters.false_marks[f]
     for look in range(looks.list_look[f], looks.list_look[f + 1]):
         if shape == math.inf:
-            parameters.look_false[look] = rate
+            parameters.false_marks_on[look] = rate
         else:
             drawn = rng.standard_gamma(shape + prior.counts.look_false[look])
-            parameters.look_false[look] = drawn / (shape / rate + looks.look_share[look])
+            parameters.false_marks_on[look] = drawn / (shape / rate + looks.look_share[look])
 
 
 @inline_kernel
@@ -205,7 +205,7 @@ def update_false_share(rng, prior):
     rate = beliefs.share_rate
     for f in range(experts):
         expected = beliefs.markings[f] / prior.looks.covered[f]
-        rate += parameters.false_shape[0] * parameters.false[f] / expected
+        rate += parameters.false_shape[0] * parameters.false_marks[f] / expected
     shape = beliefs.share_shape + experts * parameters.false_shape[0]
     parameters.false_share[0] = rate / rng.standard_gamma(shape)
 

@@ -75,7 +75,6 @@ from dfcrp.priors.detection.categories import (
     LEAST,
     CategoryTables,
     category_room,
-    category_shapes,
     has_categories,
     rebuild_categories,
 )
@@ -87,6 +86,7 @@ from dfcrp.priors.detection.marks import (
     log_marks_gain,
     log_marks_most,
 )
+from dfcrp.priors.detection.parameters import LAW, TALLY, Parameters, parts, shapes_of
 from dfcrp.priors.detection.places import (
     by_members,
     is_outside,
@@ -100,44 +100,10 @@ from dfcrp.priors.detection.scores import (
     has_scores,
     rebuild_scores,
     score_room,
-    score_shapes,
 )
 
 #: Most classes; tables have as many columns, those of classes not in use −∞.
 CLASSES = 4
-
-
-@frame
-class Parameters(NamedTuple):
-    """What is updated; every array is float64 and a part of ``Detection.own``."""
-
-    weight: F8  # (G,): π; with decoys these are the last class
-    image_ease: F8  # (V,): θ, how much easier than elsewhere the objects of an image are
-    image_ease_sd: F8  # (1,): how much images differ in that; 0 where they are alike
-    ease: F8  # (G,): expected a_gp of a person, in falling order, but for the decoys'
-    notice: F8x2  # (G, P): a
-    skill: F8  # (P,): by how much a person's a_gp is above the ease, in all classes
-    skill_sd: F8  # (1,): spread of the skills
-    slope: F8  # (P,): b
-    listing: F8x2  # (G, F): r
-    false: F8  # (F,): φ_f, expected on an image
-    look_false: F8  # (K,): φ_fv of the looks with markings
-    look_shape: F8  # (1,): κ, the smaller the more false marks come in clumps
-    false_share: F8  # (1,): q, of an expert's markings typically false
-    false_shape: F8  # (1,): c, the larger the more alike experts are in their false marks
-    objects: F8  # (V,): Λ
-    objects_law: F8  # (2,): shape and mean of Λ's Gamma law
-    size_share: F8  # (L,): ω
-    false_size: F8  # (L,): ψ
-    category_share: F8  # (C,): ρ
-    false_category: F8  # (C,): τ
-    confusion: F8x3  # (C, C', P): θ
-    usual_confusion: F8x2  # (C, C'): M
-    confusion_strength: F8  # (1,): s; like the four above it is empty without categories
-    score_slope: F8  # (F,): γ
-    score_offset: F8  # (F,): a
-    usual_slope: F8  # (1,): m; like the two above it is empty without scores
-    tally: F8  # (3,): objects seen and missed and false marks, as last filled in
 
 
 @frame
@@ -312,7 +278,7 @@ def with_room(prior: Detection, classes: int) -> Detection:
     viewers, rows = len(prior.looks.viewer_person), len(prior.looks.row_list)
     zones, looks = len(prior.looks.share), len(prior.looks.look_list)
     return prior._replace(
-        parameters=_parts(prior.own, shapes(prior, classes)),
+        parameters=Parameters(**parts(prior.own, shapes(prior, classes))),
         tables=DetectionTables(
             absent=np.zeros((viewers, levels, CLASSES)),
             missed=np.zeros((zones, levels, CLASSES)),
@@ -351,45 +317,32 @@ def with_room(prior: Detection, classes: int) -> Detection:
     )
 
 
-def shapes(prior: Detection, classes: int) -> dict[str, tuple[int, ...]]:
-    """The parameters in their order in ``own``, with their shapes."""
-    levels, lists, images = len(prior.away), len(prior.person), len(prior.looks.zones) - 1
-    persons = len(prior.lists)
+def sizes_of(prior: Detection, classes: int) -> dict[str, int]:
+    """The sizes of the axes of parameters."""
+    categories = len(prior.categories.share)
     return {
-        "weight": (classes,),
-        "image_ease": (images,),
-        "image_ease_sd": (1,),
-        "ease": (classes,),
-        "notice": (classes, persons),
-        "skill": (persons,),
-        "skill_sd": (1,),
-        "slope": (persons,),
-        "listing": (classes, lists),
-        "false": (lists,),
-        "look_false": (len(prior.looks.look_list),),
-        "look_shape": (1,),
-        "false_share": (1,),
-        "false_shape": (1,),
-        "objects": (images,),
-        "objects_law": (2,),
-        "size_share": (levels,),
-        "false_size": (levels,),
-        **category_shapes(len(prior.categories.share), persons),
-        **score_shapes(len(prior.scores.level) > 0, lists),
-        "tally": (3,),
+        "class": classes,
+        "person": len(prior.lists),
+        "expert": len(prior.person),
+        "image_of_objects": len(prior.looks.zones) - 1,
+        "look": len(prior.looks.look_list),
+        "law_of_objects": len(LAW),
+        "level": len(prior.away),
+        "category": categories,
+        "said": categories,
+        "score": len(prior.scores.level),
+        "tally": len(TALLY),
     }
 
 
-def _parts(own: NDArray[np.float64], each: dict[str, tuple[int, ...]]) -> Parameters:
-    """The parameters as parts of one array."""
-    ends = np.cumsum([math.prod(shape) for shape in each.values()])
-    found = zip(each, np.split(own, ends[:-1]), each.values(), strict=True)
-    return Parameters(**{name: part.reshape(shape) for name, part, shape in found})
+def shapes(prior: Detection, classes: int) -> dict[str, tuple[int, ...]]:
+    """The parameters in their order in ``own``, with their shapes."""
+    return shapes_of(Parameters, sizes_of(prior, classes))
 
 
 def with_own(prior: Detection, own: NDArray[np.float64]) -> Detection:
     """The prior with these parameters; its tables are not filled."""
-    return with_room(prior._replace(own=own), len(prior.parameters.weight))
+    return with_room(prior._replace(own=own), len(prior.parameters.class_weight))
 
 
 @partition_prior.of_chain.register
@@ -620,7 +573,7 @@ def update_block(prior, rng, data, state, scratch, block):
 @inline_kernel
 def has_decoys(prior):
     """Whether the last class is none of objects."""
-    return prior.parameters.weight.shape[0] > prior.real
+    return prior.parameters.class_weight.shape[0] > prior.real
 
 
 @inline_kernel
@@ -679,7 +632,7 @@ def rebuild_viewers(prior):
     for viewer in range(looks.viewer_person.shape[0]):
         p = looks.viewer_person[viewer]
         several = prior.lists[p] > 1
-        for g in range(parameters.weight.shape[0]):
+        for g in range(parameters.class_weight.shape[0]):
             unlisted = log_unlisted(prior, g, viewer)
             for level in range(prior.away.shape[0]):
                 log_s, log_not = log_noticed(parameters, g, p, prior.away[level])
@@ -702,7 +655,7 @@ def rebuild_viewers(prior):
 @inline_kernel
 def expected_on(prior, v, g):
     """The expected number of things of a class on an image: Λ_v π_vg."""
-    return prior.parameters.objects[v] * prior.tables.share[v, g]
+    return prior.parameters.expected_objects[v] * prior.tables.share[v, g]
 
 
 @inline_kernel
@@ -727,7 +680,7 @@ def rebuild_usual(prior):
     """What is the same on every image."""
     parameters, usual = prior.parameters, prior.tables.usual
     for level in range(prior.away.shape[0]):
-        for g in range(parameters.weight.shape[0]):
+        for g in range(parameters.class_weight.shape[0]):
             share = max(level_share(prior, g, level), LEAST) / prior.usual[level]
             usual[level, g] = math.log(share)
 
@@ -739,12 +692,12 @@ def rebuild_shares(prior):
     for v in range(share.shape[0]):
         usual = usual_tilt(prior, parameters.image_ease[v])
         total = 0.0
-        for g in range(parameters.weight.shape[0]):
-            share[v, g] = parameters.weight[g]
+        for g in range(parameters.class_weight.shape[0]):
+            share[v, g] = parameters.class_weight[g]
             if g < prior.real:
                 share[v, g] *= math.exp(parameters.image_ease[v] * prior.node[g]) / usual
             total += share[v, g]
-        for g in range(parameters.weight.shape[0]):
+        for g in range(parameters.class_weight.shape[0]):
             share[v, g] /= total
 
 
@@ -753,7 +706,7 @@ def rebuild_zone(prior, v, zone):
     """What nobody finds in a zone of an image."""
     tables, looks = prior.tables, prior.looks
     if looks.silent[zone] > 0.0:
-        for g in range(prior.parameters.weight.shape[0]):
+        for g in range(prior.parameters.class_weight.shape[0]):
             unseen = looks.silent[zone] * log_unseen(usual_notice(prior, g))
             for level in range(prior.away.shape[0]):
                 tables.missed[zone, level, g] += unseen
@@ -762,7 +715,7 @@ def rebuild_zone(prior, v, zone):
         for level in range(prior.away.shape[0]):
             for g in range(CLASSES):
                 tables.missed[zone, level, g] += absent[level, g]
-    for g in range(prior.parameters.weight.shape[0]):
+    for g in range(prior.parameters.class_weight.shape[0]):
         # A share may underflow.
         objects = math.log(max(expected_on(prior, v, g), LEAST))
         for level in range(prior.away.shape[0]):
@@ -783,7 +736,7 @@ def rebuild_tables(prior: Detection):
         for zone in range(looks.zones[v], looks.zones[v + 1]):
             rebuild_zone(prior, v, zone)
     for look in range(looks.look_list.shape[0]):
-        tables.look_false[look] = math.log(max(parameters.look_false[look], LEAST))
+        tables.look_false[look] = math.log(max(parameters.false_marks_on[look], LEAST))
     for level in range(prior.away.shape[0]):
         share = max(parameters.false_size[level], LEAST) / prior.usual[level]
         tables.false[level] = math.log(share)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dfcrp.draws import Draws, shared_at_once, shared_rows
 from dfcrp.persons import Persons
 from dfcrp.priors.detection.kernel import Detection, shapes
+from dfcrp.priors.detection.parameters import local
 from dfcrp.priors.detection.skills import RATED, ExpertRates, expert_rates
 
 Floats = NDArray[np.float64]
@@ -26,8 +27,6 @@ Codes = NDArray[np.int64]
 
 #: Blocks that are kept besides those of what all images have in common.
 MORE_BLOCKS = 3
-#: Parameters of one image or one look.
-LOCAL = ("look_false", "objects")
 
 
 @dataclass
@@ -55,7 +54,7 @@ class LaidOut:
     def columns(self) -> dict[str, slice]:
         """Where the prior has each of its parameters."""
         found, end = {}, 0
-        for name, shape in shapes(self.prior, len(self.prior.parameters.weight)).items():
+        for name, shape in shapes(self.prior, len(self.prior.parameters.class_weight)).items():
             begin, end = end, end + math.prod(shape)
             found[name] = slice(begin, end)
         return found
@@ -73,7 +72,7 @@ class LaidOut:
 
     def by_name(self, names: Iterable[str]) -> dict[str, Floats]:
         """Parameters of all draws as (chains · draws, ...)."""
-        each, found = shapes(self.prior, len(self.prior.parameters.weight)), {}
+        each, found = shapes(self.prior, len(self.prior.parameters.class_weight)), {}
         for name in names:
             where = self.columns[name]
             values = self.parameters(np.arange(where.start, where.stop))
@@ -88,7 +87,7 @@ class LaidOut:
         """All parameters of some of the chains · draws, those of looks as the prior begins."""
         found = np.tile(self.prior.own, (len(draws), 1))
         chain, draw = np.divmod(draws, self.draws.n_draws)
-        looks = self.columns["look_false"]
+        looks = self.columns["false_marks_on"]
         for first, last in ((0, looks.start), (looks.stop, found.shape[1])):
             found[:, first:last] = self.parameters(np.arange(first, last))[chain, draw]
         return found
@@ -119,8 +118,8 @@ class LaidOut:
         """One that was read before, or is read now in the place of the one longest unused."""
         if number not in self._blocks:
             at = self.columns
-            local = sum(at[name].stop - at[name].start for name in LOCAL)
-            most = -(-(len(self.prior.own) - local) // self._width) + MORE_BLOCKS
+            apart = sum(at[name].stop - at[name].start for name in at if local(name))
+            most = -(-(len(self.prior.own) - apart) // self._width) + MORE_BLOCKS
             while len(self._blocks) >= most:
                 self._blocks.popitem(last=False)
             self._blocks[number] = self._read(number)

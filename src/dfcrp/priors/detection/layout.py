@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dfcrp.draws import Columns, Variable
+from dfcrp.draws import Columns
 from dfcrp.errors import InputError
 from dfcrp.priors.base import Facts, Zones
 from dfcrp.priors.detection.categories import category_room, category_start
@@ -23,9 +23,17 @@ from dfcrp.priors.detection.kernel import (
     Detection,
     DetectionTables,
     LookTables,
-    Parameters,
     shapes,
+    sizes_of,
     with_room,
+)
+from dfcrp.priors.detection.parameters import (
+    LAW,
+    Parameters,
+    joined,
+    of_image,
+    shapes_of,
+    variables,
 )
 from dfcrp.priors.detection.scores import no_scores, score_levels, score_start
 from dfcrp.priors.detection.settings import (
@@ -40,9 +48,6 @@ from dfcrp.priors.detection.settings import (
 LEVELS = 32
 #: Standard deviation, in levels, by which the markings' sizes are smoothed.
 SMOOTHING = 1.5
-#: Of the prior's own parameters those that need no class to be named: a run is judged by them.
-TALLY_NAMES = ("n_objects", "n_missed", "n_false_marks")
-
 #: If nothing says who looked, images are taken to have had as many looks as this share of them has
 #: persons with markings, at most.
 BUSY = 0.9
@@ -231,20 +236,14 @@ def image_of(prior: Detection, image: int, items: Codes, lists: Codes) -> OneIma
         _zones_of(prior.looks, image, items, lists),
     )
     looks = looks._replace(silent=silent)
-    classes = len(prior.parameters.weight)
-    chosen: dict[str, NDArray[Any]] = {
-        "notice": persons, "skill": persons, "slope": persons, "listing": lists, "false": lists,
-        "look_false": looks_of_image(prior.looks, items),
-        "confusion": persons, "score_slope": lists, "score_offset": lists,
-        "objects": np.array([image]), "image_ease": np.array([image]),
-    }  # fmt: skip
-    columns, end = [], 0
-    for name, shape in shapes(prior, classes).items():
-        numbers = end + np.arange(math.prod(shape)).reshape(shape)
-        some = name in chosen and numbers.size > 0
-        columns.append(numbers[..., chosen[name]].ravel() if some else numbers.ravel())
-        end += numbers.size
-    where = np.concatenate(columns)
+    classes = len(prior.parameters.class_weight)
+    chosen: dict[str, Codes] = {
+        "person": persons.astype(np.int64),
+        "expert": lists,
+        "look": looks_of_image(prior.looks, items),
+        "image_of_objects": np.array([image]),
+    }
+    where = of_image(shapes(prior, classes), chosen)
     bare = prior._replace(
         person=person_here.astype(np.int32),
         lists=prior.lists[persons],
@@ -502,58 +501,21 @@ def parameter_columns(
     images: Sequence[str] = ("",),
     categories: Sequence[str] = (),
 ) -> Columns:
-    """The prior's own parameters, in order; a run is judged by the tally only.
-
-    A class that no object needs wanders about as it likes, between its neighbours.
-    """
-    by_name: dict[str, tuple[str, ...]] = {
-        "class_weight": ("class",),
-        "image_ease": ("image_of_objects",),
-        "image_ease_sd": (),
-        "ease": ("class",),
-        "notice": ("class", "person"),
-        "skill": ("person",),
-        "skill_sd": (),
-        "slope": ("person",),
-        "listing": ("class", "expert"),
-        "false_marks": ("expert",),
-        "false_marks_on": ("look",),
-        "look_shape": (),
-        "false_share": (),
-        "false_shape": (),
-        "expected_objects": ("image_of_objects",),
-        "objects_law": ("law_of_objects",),
-        "size_share": ("level",),
-        "false_size": ("level",),
+    """The prior's own parameters, in order."""
+    sizes = sizes_of(prior, len(prior.parameters.class_weight))
+    names = {
+        "person": tuple(persons),
+        "expert": tuple(experts),
+        "image_of_objects": tuple(images),
+        "law_of_objects": LAW,
+        "category": tuple(categories),
+        "said": tuple(categories),
     }
-    coords: dict[str, tuple[str, ...]] = {}
-    if len(prior.categories.share):
-        by_name |= {
-            "category_share": ("category",),
-            "false_category": ("category",),
-            "confusion": ("category", "said", "person"),
-            "usual_confusion": ("category", "said"),
-            "confusion_strength": (),
-        }
-        coords = {"category": tuple(categories), "said": tuple(categories)}
-    if len(prior.scores.level):
-        by_name |= {"score_slope": ("expert",), "score_offset": ("expert",), "usual_slope": ()}
-    return Columns(
-        shared=(
-            *(Variable(name, dims, judged=False) for name, dims in by_name.items()),
-            *(Variable(name) for name in TALLY_NAMES),
-        ),
-        coords={
-            "class": tuple(str(g + 1) for g in range(len(prior.parameters.weight))),
-            "person": tuple(persons),
-            "expert": tuple(experts),
-            "image_of_objects": tuple(images),
-            "look": tuple(str(look + 1) for look in range(len(prior.looks.look_list))),
-            "law_of_objects": ("shape", "mean"),
-            "level": tuple(str(level + 1) for level in range(len(prior.away))),
-            **coords,
-        },
-    )
+    for axis in ("class", "look", "level"):
+        names[axis] = tuple(str(at + 1) for at in range(sizes[axis]))
+    shown = variables(shapes_of(Parameters, sizes))
+    used = {axis for variable in shown for axis in variable.dims}
+    return Columns(shared=shown, coords={axis: names[axis] for axis in names if axis in used})
 
 
 def _levels(
@@ -581,7 +543,7 @@ def _in_levels(log_sizes: NDArray[np.float64], low: float, step: float) -> NDArr
 
 def _start(bare: Detection, classes: int) -> NDArray[np.float64]:
     """Where chains begin: classes of equal weight from easy to hard, few false marks."""
-    beliefs, looks, n_persons = bare.beliefs, bare.looks, len(bare.lists)
+    beliefs, looks = bare.beliefs, bare.looks
     spread = np.linspace(1.0, -1.0, bare.real) if bare.real > 1 else np.zeros(1)
     ease = np.maximum(beliefs.ease_mean + beliefs.ease_sd * spread, beliefs.ease_least)
     likely = 0.5 * (beliefs.decoy_least + beliefs.decoy_most)
@@ -594,31 +556,30 @@ def _start(bare: Detection, classes: int) -> NDArray[np.float64]:
     np.maximum.at(
         most, looks.image, _per_look(looks.image, looks.row_list[looks.row]).astype(np.float64)
     )
-    return np.concatenate(
-        [
-            np.full(classes, 1.0 / classes),
-            np.zeros(images),
-            [beliefs.image_ease_sd],
-            ease,
-            np.repeat(ease, n_persons),
-            np.zeros(n_persons),
-            [beliefs.skill_sd],
-            np.zeros(n_persons),
-            np.full(classes * len(beliefs.markings), 0.5),
-            false,
-            false[looks.look_list],
-            [beliefs.look_shape],
-            [share],
-            [beliefs.false_shape],
-            np.maximum(most, 0.5),
-            [beliefs.objects_shape, max(float(most.mean()), 0.5)],
-            bare.usual,
-            bare.usual,
-            *category_start(bare.categories.said, len(bare.categories.share), n_persons, beliefs),
-            *score_start(len(bare.scores.level) > 0, len(beliefs.markings), beliefs),
-            np.zeros(len(TALLY_NAMES)),
-        ]
-    )
+    start: dict[str, Any] = {
+        "class_weight": 1.0 / classes,
+        "image_ease": 0.0,
+        "image_ease_sd": beliefs.image_ease_sd,
+        "ease": ease,
+        "notice": ease[:, np.newaxis],
+        "skill": 0.0,
+        "skill_sd": beliefs.skill_sd,
+        "slope": 0.0,
+        "listing": 0.5,
+        "false_marks": false,
+        "false_marks_on": false[looks.look_list],
+        "look_shape": beliefs.look_shape,
+        "false_share": share,
+        "false_shape": beliefs.false_shape,
+        "expected_objects": np.maximum(most, 0.5),
+        "objects_law": [beliefs.objects_shape, max(float(most.mean()), 0.5)],
+        "size_share": bare.usual,
+        "false_size": bare.usual,
+        "tally": 0.0,
+    }
+    start |= category_start(bare.categories.said, len(bare.categories.share), beliefs)
+    start |= score_start(beliefs)
+    return joined(shapes(bare, classes), start)
 
 
 def _per_look(images: NDArray[np.int32], lists: NDArray[np.int32]) -> Codes:

@@ -89,7 +89,7 @@ def readiness(prior, p):
     total = 0.0
     for f in range(prior.person.shape[0]):
         if prior.person[f] == p:
-            total += readiness_by(prior, prior.parameters.false[f])
+            total += readiness_by(prior, prior.parameters.false_marks[f])
     return total / prior.lists[p]
 
 
@@ -153,7 +153,7 @@ def log_slope(prior, p, slope, mean, sd):
     """log p(b_p | the rest) up to a constant; given the others' slopes it has this mean and sd."""
     z = (slope - mean) / sd
     value = -0.5 * z * z
-    for g in range(prior.parameters.weight.shape[0]):
+    for g in range(prior.parameters.class_weight.shape[0]):
         value += log_logistic(prior, g, p, prior.parameters.notice[g, p], slope)
     return value
 
@@ -363,7 +363,7 @@ def update_class(rng, prior, g):
 @lean_kernel
 def update_curves(rng, prior):
     """What persons notice given the counts: by class, by person, by size."""
-    for g in range(prior.parameters.weight.shape[0]):
+    for g in range(prior.parameters.class_weight.shape[0]):
         prior.counts.usual[g] = usual_notice(prior, g)
         if g >= prior.real:
             prior.counts.readily[0] = readily(prior, 0.0)

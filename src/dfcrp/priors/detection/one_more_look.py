@@ -7,9 +7,9 @@ false marks are the median over experts. It is computed from the draws; nothing 
 * A cluster is real with probability p, and the newcomer marks it with probability a (only if it is
   real). If they do it is real; if not, it is real with probability (p − a) / (1 − a). The variance
   p (1 − p) falls by a (1 − p)² / (1 − a) on average.
-* M objects were missed by all, and the newcomer makes T marks on none of the clusters, some of them
-  on missed objects and some false. What T says of M is taken to be linear, as it is where the
-  expected numbers are known: the variance of M falls by Cov(M, T)² / Var(T).
+* M objects were missed by everyone, and the newcomer makes T marks on none of the clusters, some
+  of them on missed objects and some false. What T says of M is taken to be linear, as it is where
+  the expected numbers are known: the variance of M falls by Cov(M, T)² / Var(T).
 
 Clusters and missed objects are taken one by one: what they have in common (an image with many
 objects has more of both) is left out.

@@ -14,7 +14,7 @@ from dfcrp.summaries.fit import Check
 
 WORDS = {
     "n_objects": "real objects seen",
-    "n_missed": "real objects missed by all",
+    "n_missed": "real objects missed by everyone",
     "n_false_marks": "false marks",
 }
 
@@ -43,7 +43,7 @@ class _Detection(Prior):
         columns = parameter_columns(
             prior, facts.experts, facts.persons.names, facts.image_names, facts.category_names
         )
-        decoys = len(prior.parameters.weight) > prior.real
+        decoys = len(prior.parameters.class_weight) > prior.real
         return PriorLayout(prior, math.nan, columns, unreal_alone=not decoys)
 
     def laid_out(self, posterior: Any) -> Any:

@@ -62,8 +62,8 @@ class Replicator:
     def _marked(self, found: Mapping[str, Floats], rng: np.random.Generator) -> tuple[Codes, Codes]:
         """An object and a look for every marking of a new object."""
         prior, looks = self.prior, self.prior.looks
-        share = shares_on_images(prior, found["weight"], found["image_ease"])
-        expected = (found["objects"][:, np.newaxis] * share)[self.image]
+        share = shares_on_images(prior, found["class_weight"], found["image_ease"])
+        expected = (found["expected_objects"][:, np.newaxis] * share)[self.image]
         number = rng.poisson(expected * looks.share[:, np.newaxis])
         zone, g = (np.repeat(at, number.ravel()) for at in np.indices(number.shape).reshape(2, -1))
         level = np.where(
@@ -92,7 +92,7 @@ class Replicator:
 def false_rates(found: Mapping[str, Floats], lists: Codes, rng: np.random.Generator) -> Floats:
     """Expected false marks of new looks by these lists, if all of an image is covered."""
     shape = float(found["look_shape"][0])
-    usual = np.asarray(found["false"][lists])
+    usual = np.asarray(found["false_marks"][lists])
     return usual if np.isinf(shape) else usual * rng.gamma(shape, size=len(lists)) / shape
 
 

@@ -111,7 +111,7 @@ def _objects(contents: Any, found: DetectionSummary) -> Markup:
         for name in ("seen", "missed", "total"):
             cells += estimate_of(row[name]).cells
         rows.append(cells)
-    heads = ("seen by somebody", "95 %", "missed by all", "95 %", "in all", "95 %")
+    heads = ("seen by somebody", "95 %", "missed by everyone", "95 %", "in all", "95 %")
     return table(
         [*[Column("size class", number=False)] * by_class, *(Column(head) for head in heads)],
         rows,

@@ -78,25 +78,13 @@ def no_scores(sources: int) -> ScoreTables:
     return score_room(np.zeros(0, np.int32), np.zeros((sources, 0)), np.zeros((sources, 0)))
 
 
-def score_shapes(scored: bool, sources: int) -> dict[str, tuple[int, ...]]:
-    """The parameters, with their shapes; all empty without scores."""
-    return {
-        "score_slope": (sources * scored,),
-        "score_offset": (sources * scored,),
-        "usual_slope": (int(scored),),
-    }
-
-
-def score_start(scored: bool, sources: int, beliefs: Any) -> list[NDArray[np.float64]]:
+def score_start(beliefs: Any) -> dict[str, float]:
     """Where chains begin: at what is expected."""
-    if not scored:
-        return []
-    usual = math.log(beliefs.score_slope)
-    return [
-        np.full(sources, beliefs.score_slope),
-        np.full(sources, beliefs.score_offset),
-        np.array([usual]),
-    ]
+    return {
+        "score_slope": beliefs.score_slope,
+        "score_offset": beliefs.score_offset,
+        "usual_slope": math.log(beliefs.score_slope),
+    }
 
 
 @inline_kernel

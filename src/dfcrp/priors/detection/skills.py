@@ -18,7 +18,10 @@ from dfcrp.priors.detection.kernel import Detection, shapes
 #: Probabilities that are in memory at a time.
 MAX_VALUES = 1 << 22
 #: The parameters that rates are made of.
-RATED = ("weight", "image_ease", "objects", "notice", "slope", "listing", "false", "size_share")
+RATED = (
+    *("class_weight", "image_ease", "expected_objects", "notice", "slope", "listing"),
+    *("false_marks", "size_share"),
+)
 
 Floats = NDArray[np.float64]
 
@@ -46,7 +49,7 @@ class ExpertRates(NamedTuple):
 def parameters_by_name(prior: Detection, own: Floats) -> dict[str, Floats]:
     """The prior's parameters in every row of ``own`` (d, all), by name: (d, ...)."""
     parts, end = {}, 0
-    for name, shape in shapes(prior, len(prior.parameters.weight)).items():
+    for name, shape in shapes(prior, len(prior.parameters.class_weight)).items():
         begin, end = end, end + math.prod(shape)
         parts[name] = own[:, begin:end].reshape(len(own), *shape)
     return parts
@@ -71,7 +74,7 @@ def expert_rates(prior: Detection, by_name: Mapping[str, Floats], edges: Floats)
     for start in range(0, len(prior.person), some):
         lists = np.arange(start, min(start + some, len(prior.person)))
         found[:, :, lists] = _sensitivity(prior, by_name, weight, lists)
-    return ExpertRates(found, by_name["false"].copy())
+    return ExpertRates(found, by_name["false_marks"].copy())
 
 
 def shares_on_images(prior: Detection, weight: Floats, image_ease: Floats) -> Floats:
@@ -85,7 +88,9 @@ def shares_on_images(prior: Detection, weight: Floats, image_ease: Floats) -> Fl
 
 def expected_by_class(prior: Detection, by_name: Mapping[str, Floats]) -> Floats:
     """How many things of each class are expected on all images, (d, G)."""
-    each = zip(by_name["weight"], by_name["image_ease"], by_name["objects"], strict=True)
+    each = zip(
+        by_name["class_weight"], by_name["image_ease"], by_name["expected_objects"], strict=True
+    )
     # Draw by draw: a table of all images and classes in every draw would be large.
     found = [objects @ shares_on_images(prior, weight, ease) for weight, ease, objects in each]
     return np.array(found).reshape(len(found), -1)

@@ -146,7 +146,7 @@ def chances(prior, lists, seats, k, zone, level):
     if largest == -math.inf:
         return 0.0, 0.0  # decided to be a false mark
     total, real, found = 0.0, 0.0, 0.0
-    for g in range(prior.parameters.weight.shape[0]):
+    for g in range(prior.parameters.class_weight.shape[0]):
         weight = math.exp(weights[g] - largest)
         total += weight
         if g < prior.real:
@@ -188,7 +188,7 @@ def summarise_cluster(rng, prior, lists, seats, k, log_size, size_number, found,
 @inline_kernel
 def new_rate(rng, prior, f):
     """A list's rate of false marks on a new image."""
-    rate, shape = prior.parameters.false[f], prior.parameters.look_shape[0]
+    rate, shape = prior.parameters.false_marks[f], prior.parameters.look_shape[0]
     return rate if shape == math.inf else rate * rng.standard_gamma(shape) / shape
 
 
@@ -198,7 +198,7 @@ def summarise_missed(rng, prior, size_numbers, found, draw):
     parameters, looks = prior.parameters, prior.looks
     for zone in range(looks.share.shape[0]):
         for level in range(prior.away.shape[0]):
-            for g in range(parameters.weight.shape[0]):
+            for g in range(parameters.class_weight.shape[0]):
                 rate = expected_on(prior, 0, g) * level_share(prior, g, level)
                 rate *= looks.share[zone]
                 # What typical persons who marked nothing saw is not among the new ones, either.

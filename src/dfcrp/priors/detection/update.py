@@ -171,7 +171,7 @@ def expose(prior):
         share = 0.0
         for zone in range(looks.zones[v], looks.zones[v + 1]):
             for level in range(prior.away.shape[0]):
-                for g in range(parameters.weight.shape[0]):
+                for g in range(parameters.class_weight.shape[0]):
                     weight = prior.tables.share[v, g] * level_share(prior, g, level)
                     weight *= looks.share[zone]
                     share -= weight * math.expm1(prior.tables.missed[zone, level, g])
@@ -222,14 +222,14 @@ def update_objects(rng, prior):
     rate = shape / parameters.objects_law[MEAN]
     for v in range(counts.on_image.shape[0]):
         drawn = rng.standard_gamma(shape + counts.on_image[v]) / (rate + counts.exposure[v])
-        parameters.objects[v] = max(drawn, LEAST)
+        parameters.expected_objects[v] = max(drawn, LEAST)
 
 
 @lean_kernel
 def draw_cell(rng, prior, v):
     """The zone, level and class of an object on image v that nobody marked."""
     parameters, looks, missed = prior.parameters, prior.looks, prior.tables.missed
-    classes, levels = parameters.weight.shape[0], prior.away.shape[0]
+    classes, levels = parameters.class_weight.shape[0], prior.away.shape[0]
     left = rng.random() * (1.0 - prior.counts.exposure[v])
     chosen, largest = (looks.zones[v], 0, 0), 0.0
     for zone in range(looks.zones[v], looks.zones[v + 1]):
@@ -253,14 +253,14 @@ def fill_in_missed(rng, prior):
     An image has Poisson(Λ_v (1 − E_v)) of them, few as a rule; each has a zone, level and class.
     """
     counts, parameters, looks = prior.counts, prior.parameters, prior.looks
-    classes, levels = parameters.weight.shape[0], prior.away.shape[0]
+    classes, levels = parameters.class_weight.shape[0], prior.away.shape[0]
     counts.silent[:] = 0.0
     for zone in range(looks.share.shape[0]):
         for level in range(levels):
             for g in range(classes):
                 counts.objects[zone, level, g] = counts.seen[zone, level, g]
     for v in range(looks.zones.shape[0] - 1):
-        missed = draw_poisson(rng, parameters.objects[v] * (1.0 - counts.exposure[v]))
+        missed = draw_poisson(rng, parameters.expected_objects[v] * (1.0 - counts.exposure[v]))
         for _ in range(int(missed)):
             zone, level, g = draw_cell(rng, prior, v)
             counts.objects[zone, level, g] += 1.0
@@ -282,7 +282,7 @@ def fill_in_unlisted(rng, prior):
         p = looks.viewer_person[viewer]
         if prior.lists[p] == 1:
             continue
-        for g in range(parameters.weight.shape[0]):
+        for g in range(parameters.class_weight.shape[0]):
             unlisted = log_unlisted(prior, g, viewer)
             for level in range(prior.away.shape[0]):
                 absent = counts.total[viewer, level, g] - counts.noticed[viewer, level, g]
@@ -312,7 +312,7 @@ def update_weights(rng, prior):
     Σ_g w_g e_vg, where e_vg is by how much an image has more of a class, w_g is Gamma, too.
     """
     parameters, beliefs, counts = prior.parameters, prior.beliefs, prior.counts
-    classes, images = parameters.weight.shape[0], counts.on_image.shape[0]
+    classes, images = parameters.class_weight.shape[0], counts.on_image.shape[0]
     sum_of_weights = rng.standard_gamma(classes * beliefs.class_weight)
     shape, rate = counts.class_shape, counts.class_rate
     shape[:], rate[:] = beliefs.class_weight, 1.0
@@ -320,7 +320,7 @@ def update_weights(rng, prior):
         ease, total, number = parameters.image_ease[v], 0.0, 0.0
         usual = usual_tilt(prior, ease)
         for g in range(classes):
-            weight = sum_of_weights * parameters.weight[g]
+            weight = sum_of_weights * parameters.class_weight[g]
             total += weight * more_of(prior, ease, usual, g)
             number += counts.of_class[v, g]
             shape[g] += counts.of_class[v, g]
@@ -330,10 +330,10 @@ def update_weights(rng, prior):
                 rate[g] += u * more_of(prior, ease, usual, g)
     total = 0.0
     for g in range(classes):
-        parameters.weight[g] = max(rng.standard_gamma(shape[g]) / rate[g], LEAST)
-        total += parameters.weight[g]
+        parameters.class_weight[g] = max(rng.standard_gamma(shape[g]) / rate[g], LEAST)
+        total += parameters.class_weight[g]
     for g in range(classes):
-        parameters.weight[g] /= total
+        parameters.class_weight[g] /= total
 
 
 @inline_kernel
@@ -356,9 +356,9 @@ def log_ease_of_image(target, value):
     prior, v, parameters = target.prior, target.v, target.prior.parameters
     z = value / parameters.image_ease_sd[0]
     usual, total, number, found = usual_tilt(prior, value), 0.0, 0.0, -0.5 * z * z
-    for g in range(parameters.weight.shape[0]):
+    for g in range(parameters.class_weight.shape[0]):
         more, count = more_of(prior, value, usual, g), prior.counts.of_class[v, g]
-        total += parameters.weight[g] * more
+        total += parameters.class_weight[g] * more
         if count > 0.0:
             number += count
             found += count * math.log(max(more, LEAST))
@@ -389,11 +389,11 @@ def update_shares(rng, prior):
         update_weights(rng, prior)
         update_image_eases(rng, prior)
     else:
-        for g in range(parameters.weight.shape[0]):
-            parameters.weight[g] = beliefs.class_weight
+        for g in range(parameters.class_weight.shape[0]):
+            parameters.class_weight[g] = beliefs.class_weight
             for v in range(prior.counts.of_class.shape[0]):
-                parameters.weight[g] += prior.counts.of_class[v, g]
-        draw_dirichlet(rng, parameters.weight)
+                parameters.class_weight[g] += prior.counts.of_class[v, g]
+        draw_dirichlet(rng, parameters.class_weight)
     if beliefs.size_weight < math.inf:
         update_sizes(rng, prior)
 
@@ -409,7 +409,7 @@ def update_sizes(rng, prior):
         for zone in range(counts.objects.shape[0]):
             for g in range(prior.real):
                 parameters.size_share[level] += counts.objects[zone, level, g]
-            for g in range(prior.real, parameters.weight.shape[0]):
+            for g in range(prior.real, parameters.class_weight.shape[0]):
                 parameters.false_size[level] += counts.objects[zone, level, g]
     draw_dirichlet(rng, parameters.size_share)
     draw_dirichlet(rng, parameters.false_size)
@@ -428,7 +428,7 @@ def update_rates(rng, prior):
     parameters.tally[0], parameters.tally[1], parameters.tally[2] = seen, total - seen, 0.0
     for f in range(prior.person.shape[0]):
         parameters.tally[2] += counts.false[f]
-        for g in range(prior.real, parameters.weight.shape[0]):
+        for g in range(prior.real, parameters.class_weight.shape[0]):
             parameters.tally[2] += counts.listed[g, f]
         if prior.lists[prior.person[f]] > 1:
             update_listing(rng, prior, f)
@@ -439,7 +439,7 @@ def update_rates(rng, prior):
 def update_listing(rng, prior, f):
     """r of list f in every class: Beta, as a viewer who noticed an object lists it or not."""
     parameters, beliefs, looks = prior.parameters, prior.beliefs, prior.looks
-    for g in range(parameters.weight.shape[0]):
+    for g in range(parameters.class_weight.shape[0]):
         noticed, listed = 0.0, prior.counts.listed[g, f]
         for row in range(looks.row_list.shape[0]):
             if looks.row_list[row] == f:

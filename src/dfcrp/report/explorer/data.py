@@ -27,6 +27,7 @@ from dfcrp.report.contents import ABOUT, Contents
 from dfcrp.summaries.catalogue import Centre
 from dfcrp.summaries.consensus import parameter_columns
 from dfcrp.summaries.streaming import kept, label_blocks, stride_for
+from dfcrp.values import Array, Json
 
 #: JavaScript's typed arrays by NumPy's type.
 TYPES = {"uint8": "Uint8", "uint16": "Uint16", "uint32": "Uint32", "float32": "Float32"}
@@ -79,7 +80,7 @@ class Packer:
         kind = next(k for k in ("uint8", "uint16", "uint32") if largest <= np.iinfo(k).max)
         self._add(name, numbers.astype(kind))
 
-    def _add(self, name: str, values: NDArray[Any]) -> None:
+    def _add(self, name: str, values: Array) -> None:
         little = np.ascontiguousarray(values.ravel(), values.dtype.newbyteorder("<"))
         kind, content = TYPES[values.dtype.name], little.tobytes()
         key = kind, hashlib.sha256(content).digest()
@@ -242,7 +243,7 @@ class Described:
         ]
         self.texts = self._texts()
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> Json:
         """The columns, and the distinct values of those of text."""
         return {
             "quantities": [asdict(quantity) for quantity in self.quantities],
@@ -275,7 +276,7 @@ class Described:
         if self.size:
             packer.floats("itemSize", self.cells[self.size], bits=SIZE_BITS)
 
-    def _about_size(self) -> dict[str, Any] | None:
+    def _about_size(self) -> Json | None:
         if not self.size:
             return None
         place = [quantity.name for quantity in self.quantities].index(self.size)

@@ -32,6 +32,7 @@ from dfcrp.report.explorer.data import (
 from dfcrp.summaries.catalogue import Centre, consensus_draws
 from dfcrp.summaries.membership import ALONE, ELSEWHERE, UNDECIDED
 from dfcrp.summaries.streaming import Interval, summarise
+from dfcrp.values import Array, Json
 
 Floats = NDArray[np.float64]
 
@@ -47,7 +48,7 @@ IMAGE_QUALITY = 80
 _HALF_TURN = 180.0
 
 
-def make_payload(contents: Contents) -> tuple[dict[str, Any], str]:
+def make_payload(contents: Contents) -> tuple[Json, str]:
     """Everything that is read as text, and the arrays as base64."""
     return _Payload(contents).make()
 
@@ -65,7 +66,7 @@ class _Payload:
         self.origin = float(np.median(placed.x)), float(np.median(placed.y))
         self.packer = Packer(rough=len(self.items) > MANY)
 
-    def make(self) -> tuple[dict[str, Any], str]:
+    def make(self) -> tuple[Json, str]:
         """Everything that is read as text, and the arrays as base64."""
         posterior, contents, items = self.posterior, self.contents, self.items
         groups = distinct_clusters(posterior.draws, self._centre())
@@ -103,7 +104,7 @@ class _Payload:
         packed = {"arrays": self.packer.table, "compressed": self.packer.compressed}
         return about | packed, self.packer.base64()
 
-    def _map(self) -> dict[str, Any]:
+    def _map(self) -> Json:
         """What the page must know of the map."""
         placed = self.places.items
         return {
@@ -222,7 +223,7 @@ class _Payload:
 
 
 def _pack_values(
-    packer: Packer, prefix: str, groups: Groups, draws: NDArray[np.int64], columns: dict[str, Any]
+    packer: Packer, prefix: str, groups: Groups, draws: NDArray[np.int64], columns: dict[str, Array]
 ) -> None:
     """Values of some draws: one byte each, between the least and the greatest of its group.
 
@@ -248,7 +249,7 @@ def _pack_values(
         packer.counts(f"{prefix}{name}", np.rint(255.0 * (column - low[owner]) / width[owner]))
 
 
-def _intervals(found: Interval) -> dict[str, Any]:
+def _intervals(found: Interval) -> Json:
     return {
         name: _finite(np.asarray(getattr(found, name)).round(6)) for name in ("mean", "lo", "hi")
     }
@@ -261,7 +262,7 @@ def _finite(values: NDArray[np.float64]) -> list[Any]:
     return found.tolist()
 
 
-def _objects(contents: Contents) -> dict[str, Any] | None:
+def _objects(contents: Contents) -> Json | None:
     """Real objects by size class, "all" first: those that somebody marked, and the missed."""
     found = contents.posterior.detection
     if found is None:
@@ -272,7 +273,7 @@ def _objects(contents: Contents) -> dict[str, Any] | None:
     }
 
 
-def _expert_numbers(contents: Contents) -> dict[str, Any]:
+def _expert_numbers(contents: Contents) -> Json:
     found = contents.posterior.expert_summary
     return {
         "jaccard": _intervals(found.jaccard),
@@ -283,7 +284,7 @@ def _expert_numbers(contents: Contents) -> dict[str, Any]:
     }
 
 
-def _image(underlay: Underlay | None) -> dict[str, Any] | None:
+def _image(underlay: Underlay | None) -> Json | None:
     """The image as a data URI, and where its edges lie."""
     if underlay is None:
         return None
@@ -337,7 +338,7 @@ def style() -> str:
     return _resource("explorer.css")
 
 
-def _words(about: dict[str, Any]) -> dict[str, Markup]:
+def _words(about: Json) -> dict[str, Markup]:
     """What the page's markup says of the kind of item."""
     noun, (across, up) = about["noun"], about["axes"]
     what = ["id", "c12"]
@@ -358,14 +359,14 @@ def _words(about: dict[str, Any]) -> dict[str, Markup]:
     return {name: escape(words) for name, words in found.items()}
 
 
-def _unit(about: dict[str, Any]) -> str:
+def _unit(about: Json) -> str:
     """The unit of sizes, where a file names one."""
     if about["sphere"] is not None:
         return ", km"
     return "" if about["units"] == "px" else f", {about['units']}"
 
 
-def _note(about: dict[str, Any]) -> str:
+def _note(about: Json) -> str:
     """What a reader must know of the positions, where they are not simply places."""
     if not about["hasPlaces"]:
         nouns = about["nouns"]

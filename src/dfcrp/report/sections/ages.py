@@ -17,6 +17,7 @@ from dfcrp.posterior.sizes import ModelAges
 from dfcrp.report.contents import Contents
 from dfcrp.report.pictures import FOLDER, Picture
 from dfcrp.settings.consensus import or_more
+from dfcrp.values import Json
 
 FILE, FIGURE = "ages.json", "ages"
 #: Bytes that are read of either.
@@ -33,14 +34,14 @@ def write_ages(
     write_text(folder, FILE, json.dumps(content) + "\n")
 
 
-def read_ages(folder: Path, posterior: Posterior) -> dict[str, Any]:
+def read_ages(folder: Path, posterior: Posterior) -> Json:
     """What was kept; empty if there is nothing, or if it is of other draws than these.
 
     RunFolderError if it is not what ``write_ages`` wrote.
     """
     try:
         with opened(folder) as place:
-            content: dict[str, Any] = json.loads(place.read(FILE, _LARGEST))
+            content: Json = json.loads(place.read(FILE, _LARGEST))
         if content["made_of"] != made_of(posterior):
             return {}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -58,7 +59,7 @@ def read_ages(folder: Path, posterior: Posterior) -> dict[str, Any]:
     return content
 
 
-def made_of(posterior: Posterior) -> dict[str, Any]:
+def made_of(posterior: Posterior) -> Json:
     """What ages depend on: the items and how many draws there are."""
     draws = posterior.draws
     return {"items": posterior.items.digest, "chains": draws.n_chains, "draws": draws.n_draws}

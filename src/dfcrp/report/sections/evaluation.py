@@ -25,6 +25,7 @@ from dfcrp.markup import (
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.report.contents import Contents
 from dfcrp.report.sections.ages import made_of
+from dfcrp.values import Json
 
 FILE, FIGURE = "evaluation.json", "evaluation"
 #: Rows of a table in the page; the file holds all.
@@ -41,7 +42,7 @@ def write_evaluation(folder: Path, posterior: Posterior, found: Evaluation) -> N
 def read_evaluation(folder: Path, posterior: Posterior) -> Evaluation | None:
     """What was kept; None if there is nothing, or if it is of other draws than these."""
     try:
-        content: dict[str, Any] = json.loads((folder / FILE).read_text("utf-8"))
+        content: Json = json.loads((folder / FILE).read_text("utf-8"))
         kept = content.pop("made_of") == made_of(posterior)
         return Evaluation(content) if kept and "f1" in content else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

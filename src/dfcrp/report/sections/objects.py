@@ -32,6 +32,7 @@ from dfcrp.plots.sizes import dbscan_counts, dbscan_labels, prepare_sizes
 from dfcrp.posterior.sizes import BINNINGS, KINDS, UNBINNED
 from dfcrp.report.contents import Contents
 from dfcrp.summaries.membership import ALONE, NOWHERE, UNDECIDED
+from dfcrp.values import Json
 
 #: Rows of a list in the page; the files hold them all.
 MAX_ROWS = 50
@@ -184,7 +185,7 @@ def _object_column(contents: Contents, name: str) -> Column:
     return Column(f"{name} (95 %)" if sized else f"{name} ± sd")
 
 
-def _object_cell(contents: Contents, row: dict[str, Any], name: str) -> str:
+def _object_cell(contents: Contents, row: Json, name: str) -> str:
     if name not in contents.digits:
         return str(row[name])
     digits = contents.digits[name]
@@ -320,7 +321,7 @@ def _doubles(contents: Contents) -> list[Markup]:
     if not contents.posterior.prior.one_per_expert:
         return []
     found, noun, verb = contents.doubles, contents.noun, contents.verb
-    head = tag("h3", "Suspected doubles")
+    head = tag("h3", "Possible duplicates")
     if not len(found):
         return [head, paragraph(f"None: no expert seems to have {verb} an object twice.")]
     *names, measure = found.columns

@@ -35,6 +35,7 @@ from dfcrp.settings.config import Config, lengths_asked, to_toml
 from dfcrp.settings.consensus import in_short
 from dfcrp.summaries.catalogue import listed_words
 from dfcrp.summaries.convergence import Diagnostic, Limits, Verdict, good
+from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
@@ -160,7 +161,7 @@ def verdict_words(verdict: Verdict) -> tuple[str, str]:
     if verdict.ok and verdict.parameters_ok:
         return "good", "Yes, the run was long enough."
     if verdict.ok:
-        return "good", "Yes, for the answers on this page; not yet for the parameters behind them."
+        return "good", "Yes, for the answers on this page; not yet for the model parameters."
     if verdict.max_rhat != verdict.max_rhat:
         return "unknown", "Unknown: there are too few draws to judge."
     return "bad", "Not yet: the run should be longer."
@@ -221,13 +222,13 @@ def long_enough(contents: Contents) -> Section:
         first_look_words(contents.posterior),
         diagnostic_table(verdict.diagnostics, limits, "The answers on this page"),
         _pair_words(contents, limits),
-        parameter_table(verdict, limits, "The parameters behind them"),
+        parameter_table(verdict, limits, "The model parameters"),
         contents.figure(
             "traces",
             "Trace and rank plots",
             "Left: traces of the chains, which should look alike and have no trend. Right: ranks "
             "of each chain's draws among all draws; lines near 1 mean that the chains agree. "
-            "Answers come first, then the parameters behind them.",
+            "Answers come first, then the model parameters.",
         ),
         _tallies(contents),
     ]
@@ -358,7 +359,7 @@ def _edited(config: Config, written: Mapping[str, Any]) -> Markup:
     return paragraph(f"config.toml was changed since these draws: {'; '.join(differing)}.")
 
 
-def _written(folder: Path) -> dict[str, Any]:
+def _written(folder: Path) -> Json:
     """The run folder's provenance, as far as it can be read; the page does without it."""
     try:
         return read_provenance(folder)
@@ -422,7 +423,7 @@ def _facts(contents: Contents) -> list[tuple[str, ...]]:
     if contents.knows_reality:
         shown = {
             "real objects seen": summary["n_objects"],
-            "missed by all": summary["n_missed"],
+            "missed by everyone": summary["n_missed"],
         }
     else:
         total = next(

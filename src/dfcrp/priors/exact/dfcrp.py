@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,8 @@ from scipy.special import gammaln
 
 from dfcrp.compiled.random import stream
 from dfcrp.errors import DfcrpWarning, SettingsError
-from dfcrp.priors.arrivals import seating
+from dfcrp.priors.exact import seating
+from dfcrp.values import Array
 
 #: Up to so many items ``log_prob`` averages over every order: 2^20 sets of items, about 0.2 s.
 EXACT_LIMIT = 20
@@ -268,7 +269,7 @@ def _check_partition(labels: ArrayLike, families: ArrayLike) -> tuple[Codes, Cod
 
 
 def _family_codes(families: ArrayLike) -> Codes:
-    given: NDArray[Any] = np.asarray(families)
+    given: Array = np.asarray(families)
     if given.ndim != 1 or given.size == 0:
         raise SettingsError(
             f"families must be a list with one entry for each item; got shape {given.shape}"
