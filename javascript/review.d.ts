@@ -46,7 +46,6 @@ interface ReviewNumber extends Interval {
 }
 
 interface Review {
-  noun: string;
   experts: string[];
   numbers: ReviewNumber[];
   cases: ReviewCase[];

@@ -53,7 +53,6 @@ def make_cases(posterior: Posterior, n: int, photos: Photos | None = None) -> Ca
     partitions = _partitions(posterior, shown)
     cases = [layout.case(*of_case) for of_case in zip(asked, shown, partitions, strict=True)]
     about = {
-        "noun": posterior.likelihood.noun,
         "experts": list(posterior.items.experts),
         "numbers": numbers(posterior),
         "decisions": len(posterior.items.decisions),

@@ -33,7 +33,7 @@ STYLE = f"\n{_resource('page.css', 'dfcrp.report')}\n{_resource('page/review.css
 #: What a page may do: run its own script, look as its own style says, ask its own server.
 _RULES = f"script-src 'sha256-{_hash(SCRIPT)}'; style-src 'sha256-{_hash(STYLE)}'; base-uri 'none'"
 POLICY = (
-    f"default-src 'none'; {_RULES}; img-src 'self'; connect-src 'self'; form-action 'none'; "
+    f"default-src 'none'; {_RULES}; img-src 'self' data:; connect-src 'self'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
 POLICY_OFFLINE = f"default-src 'none'; {_RULES}; img-src data:; form-action 'none'"

@@ -75,6 +75,7 @@ def listening(port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise InputError(f"--port {port}: {why(error)}; choose another, or 0 for any") from None
+    listener.listen()
     return listener
 
 

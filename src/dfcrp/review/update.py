@@ -19,13 +19,13 @@ from pathlib import Path
 
 from dfcrp.errors import DfcrpError
 from dfcrp.files import opened, remove_file, write_text
-from dfcrp.fitting.api import decided, fit
+from dfcrp.io.decisions import read_decisions
 from dfcrp.items.decisions import Decision
 from dfcrp.processes import python
 from dfcrp.review.cases import Cases
 from dfcrp.review.job import Job
 from dfcrp.review.store import FOLDER
-from dfcrp.runs.folder import plain, write_decisions
+from dfcrp.runs.folder import write_decisions
 
 CASES_FILE = "cases.json"
 _MOST_BYTES = 64 << 20
@@ -88,11 +88,11 @@ class Updater:
 def condition(job: Job, number: int) -> None:
     """The work of the process."""
     folder, posterior = job.run / FOLDER, job.posterior()
-    items = decided(posterior.items, folder / f"{number}.csv")
-    updated = fit(items, config=posterior.config, out=folder / str(number), progress=False)
+    decisions = read_decisions(folder / f"{number}.csv")
+    updated = posterior.update(decisions=decisions, out=folder / str(number))
     found = job.cases(updated)
     content = {"about": found.about, "pieces": found.pieces}
-    write_text(folder / str(number), CASES_FILE, json.dumps(plain(content)))
+    write_text(folder / str(number), CASES_FILE, json.dumps(content))
 
 
 def main(arguments: Sequence[str]) -> int:

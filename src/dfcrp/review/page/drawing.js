@@ -2,10 +2,10 @@
 
 const SIDE = 1000;
 const HUES = 7;
-/** What answers are called; {noun} is what an object is. */
+/** What answers are called. */
 const ANSWERS = {
-  together: "One {noun}",
-  apart: "Two {nouns}",
+  together: "One object",
+  apart: "Two objects",
   real: "Real",
   not_real: "Not real",
   slip: "A slip",
@@ -16,26 +16,25 @@ function letter(k) {
   return k < 26 ? String.fromCharCode(65 + k) : `${letter(Math.floor(k / 26) - 1)}${letter(k % 26)}`;
 }
 
-/** @param {Review} review @param {Option} option */
-function answerOf(review, option) {
-  const words = ANSWERS[/** @type {keyof typeof ANSWERS} */ (option.decision)] ?? option.decision;
-  return words.replace("{nouns}", `${review.noun}s`).replace("{noun}", review.noun);
+/** @param {Option} option */
+function answerOf(option) {
+  return ANSWERS[/** @type {keyof typeof ANSWERS} */ (option.decision)] ?? option.decision;
 }
 
 /** Two questions: are these one object, is this real? */
-/** @param {Review} review @param {ReviewCase} shown */
-function questionOf(review, shown) {
+/** @param {ReviewCase} shown */
+function questionOf(shown) {
   const asked = shown.shown.filter((mark) => mark.asked).map((_, k) => letter(k));
   const which = asked.length > 4 ? `${asked.length} marks` : asked.join(" and ");
   const where = shown.image ? `, on ${shown.image}` : "";
-  if (shown.about === "one object") return `Are ${which} one ${review.noun} or two${where}?`;
+  if (shown.about === "one object") return `Are ${which} one object or two${where}?`;
   return `Is ${which} real${where}?`;
 }
 
 /** Everything of a case: what was marked, then a picture and a button for each answer. */
 /** @param {Review} review @param {ReviewCase} shown @param {boolean} blind @param {(option: Option) => void} choose */
 function caseViews(review, shown, blind, choose) {
-  const cards = shown.options.map((option, k) => optionView(review, shown, option, k, blind, choose));
+  const cards = shown.options.map((option, k) => optionView(shown, option, k, blind, choose));
   return [shown.fields ? recordView(review, shown) : markView(review, shown), ...cards];
 }
 
@@ -50,9 +49,9 @@ function markView(review, shown) {
   return element("figure", { class: "review-view whole" }, picture, element("figcaption", {}, key(review, shown)));
 }
 
-/** @param {Review} review @param {ReviewCase} shown @param {Option} option @param {number} k @param {boolean} blind @param {(option: Option) => void} choose */
-function optionView(review, shown, option, k, blind, choose) {
-  const words = answerOf(review, option);
+/** @param {ReviewCase} shown @param {Option} option @param {number} k @param {boolean} blind @param {(option: Option) => void} choose */
+function optionView(shown, option, k, blind, choose) {
+  const words = answerOf(option);
   const share = blind || option.share === null ? null : element("span", { class: "share" }, percent(option.share));
   const button = element(
     "button",
@@ -77,7 +76,8 @@ function answerPicture(shown, option, words) {
   });
   const marks = shown.shown.map((mark, k) => {
     const object = objectOf.get(k);
-    if (object !== undefined) return outline(shown, mark, `mark ${hue(object)}`);
+    const look = mark.asked ? "mark asked" : "mark";
+    if (object !== undefined) return outline(shown, mark, `${look} ${hue(object)}`);
     return outline(shown, mark, mark.asked ? "gone" : "around");
   });
   const objects = option.objects.flatMap((one, k) => [

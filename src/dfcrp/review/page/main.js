@@ -120,7 +120,7 @@ class ReviewPage {
     byId("views").replaceChildren(...(shown ? caseViews(review, shown, this.blind.checked, (option) => this.decide(option)) : []));
     byId("views").dataset.case = shown?.id ?? "";
     byId("views").style.setProperty("--columns", String(shown && !shown.fields ? shown.options.length + 1 : shown?.options.length ?? 1));
-    question.textContent = shown ? questionOf(review, shown) : "Nothing is left to decide.";
+    question.textContent = shown ? questionOf(shown) : "Nothing is left to decide.";
     if (before && before.id !== shown?.id && !(document.activeElement instanceof HTMLInputElement)) question.focus({ preventScroll: true });
   }
 
