@@ -121,7 +121,7 @@ def test_a_case_has_what_the_draws_have():
     assert marks[1]["y"] - marks[0]["y"] == pytest.approx(-marks[0]["w"] * 0.3 / 20, abs=0.1)
 
 
-@pytest.mark.filterwarnings("ignore::dfcrp.DfcrpWarning")
+@pytest.mark.filterwarnings("ignore::dfcrp.errors.DfcrpWarning")
 def test_records_are_side_by_side():
     names = ["anna", "bert", "carla", "dora", "emil", "fritz"]
     items = Items.from_columns(
