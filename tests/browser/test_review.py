@@ -8,6 +8,7 @@ import json
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
 import threading
@@ -24,6 +25,8 @@ from dfcrp.processes import python
 from dfcrp.review.job import Job
 from dfcrp.review.page import write_page
 from dfcrp.review.store import FOLDER, TABLE, Store
+from dfcrp.settings.config import Config, resolve
+from reference.small_posteriors import posterior_of
 
 pytest.importorskip("uvicorn", reason="the extra `review` is not installed")
 
@@ -35,30 +38,26 @@ STATUS = "#explorer-status"
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory):
-    """Pairs of circles as far apart as others of one object are: many are doubtful."""
-    rng = np.random.default_rng(5)
-    n = 60
-    grid = 80.0 * np.stack(np.divmod(np.arange(n), 10), axis=1).astype(float)
-    experts = [f"expert {k}" for k in range(3)]
-    rows = []
-    for k, (x, y) in enumerate(grid):
-        for name in experts[:2] if k % 2 else experts:
-            away = 7.0 if k % 2 and name == experts[1] else 1.5
-            dx, dy = rng.normal(0, 1, 2)
-            long = np.hypot(dx, dy)
-            rows.append((x + away * dx / long, y + away * dy / long, 30 + rng.normal(0, 1), name))
-    x, y, d, names = zip(*rows, strict=True)
-    items = dfcrp.Items.circles(x, y, d, names)
+    """Thirty pairs of circles, each of which is one object in half of the draws."""
+    n = 30
+    x, y = 80.0 * np.stack(np.divmod(np.arange(n), 6)).astype(float)
+    items = dfcrp.Items.circles(
+        np.concatenate((x, x + 3.0)),
+        np.concatenate((y, y + 2.0)),
+        np.full(2 * n, 30.0),
+        ["expert A"] * n + ["expert B"] * n,
+    )
+    rng, own = np.random.default_rng(5), np.arange(n)
+    draws = [np.concatenate((own, np.where(rng.random(n) < 0.5, own, own + n))) for _ in range(40)]
+    config = resolve(Config(), {"chains": 2, "scans": 60, "burn_in": 20, "workers": 1})
     folder = tmp_path_factory.mktemp("review") / "run"
-    dfcrp.fit(items, chains=2, scans=150, burn_in=50, seed=2, workers=1, out=folder)
+    posterior_of([draws[:20], draws[20:]], items, config=config).save(folder)
     return folder
 
 
 @pytest.fixture
 def run(fitted, tmp_path):
     """A copy without a review."""
-    import shutil
-
     shutil.copytree(fitted, tmp_path / "run")
     return tmp_path / "run"
 
@@ -202,7 +201,7 @@ def test_a_killed_server_loses_nothing_that_it_acknowledged(run):
 
         def decide(k):
             for step in range(10_000):
-                row = {"decision": "apart", "items": [str(1 + step % 100), str(101 + k)]}
+                row = {"decision": "apart", "items": [str(1 + step % 30), str(31 + k)]}
                 sent = json.dumps(row | {"by": f"reviewer {k}", "note": str(step)}).encode()
                 headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
                 request = urllib.request.Request(f"{home}decisions", sent, headers)

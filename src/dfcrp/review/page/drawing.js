@@ -16,8 +16,9 @@ function letter(k) {
   return k < 26 ? String.fromCharCode(65 + k) : `${letter(Math.floor(k / 26) - 1)}${letter(k % 26)}`;
 }
 
-/** @param {Option} option */
-function answerOf(option) {
+/** @param {ReviewCase} shown @param {Option} option */
+function answerOf(shown, option) {
+  if (shown.about === "one object" && option.decision === "not_real") return "Neither is real";
   return ANSWERS[/** @type {keyof typeof ANSWERS} */ (option.decision)] ?? option.decision;
 }
 
@@ -51,7 +52,7 @@ function markView(review, shown) {
 
 /** @param {ReviewCase} shown @param {Option} option @param {number} k @param {boolean} blind @param {(option: Option) => void} choose */
 function optionView(shown, option, k, blind, choose) {
-  const words = answerOf(option);
+  const words = answerOf(shown, option);
   const share = blind || option.share === null ? null : element("span", { class: "share" }, percent(option.share));
   const button = element(
     "button",
@@ -143,7 +144,7 @@ function key(review, shown) {
   const asked = shown.shown.flatMap((mark, k) => {
     if (!mark.asked) return [];
     const line = drawing("line", { x1: 0, y1: 8, x2: 28, y2: 8, class: `mark asked ${hue(mark.expert)}` });
-    const sample = drawing("svg", { viewBox: "0 0 28 16", "aria-hidden": "true" }, line);
+    const sample = drawing("svg", { viewBox: "0 0 28 16", "aria-hidden": "true", class: shown.photo ? "photo" : "plain" }, line);
     return [element("li", {}, sample, ` ${letter(k)}: ${wordsOf(review, mark)}`)];
   });
   return element("ul", { class: "review-key" }, ...asked);
