@@ -185,9 +185,8 @@ def test_two_reviewers_at_once(browser, run):
         for _ in range(3):
             press(ann, "1")
             press(bob, "2")
-        for page, name in ((ann, "ann"), (bob, "bob")):
-            page.wait_for_selector(".review-conflict")
-            assert page.locator(".review-conflict").count() == 3, name
+        for page in (ann, bob):
+            until(page, "document.querySelectorAll('.review-conflict').length === 3")
             assert "3 decisions by you, 6 by all" in page.inner_text("#explorer-progress")
         bob.click("#explorer-own li >> nth=0 >> text=Withdraw")
         until(ann, "document.querySelectorAll('.review-conflict').length === 2")

@@ -295,7 +295,7 @@ class _Paper:
         self.lanes = [] if families is None else list(dict.fromkeys(sorted(families.tolist())))
         self._families = families
         # A width is in the unit of y; in degrees it is wider on the map.
-        self._wide = middle_stretch((left, right, *sorted((bottom, top))), placed.degrees)
+        self._wide = middle_stretch(view, placed.degrees)
 
     def outlines(self, own: FlatMap, at: Codes) -> list[dict[str, Any]]:
         """Centres, sides and turns of these, which are shown at these positions."""

@@ -32,7 +32,8 @@ def settle(
     items: Items, config: Config, decisions: Sequence[Decision]
 ) -> tuple[tuple[Decision, ...], list[Conflict]]:
     """The decisions without those in conflict, and the conflicts."""
-    kept, found = tuple(decisions), []
+    kept = tuple(decisions)
+    found: list[Conflict] = []
     while len(found) < _MOST_CONFLICTS:
         try:
             check_decisions(with_decisions(items, kept), config)

@@ -20,6 +20,8 @@ class ReviewPage {
     /** @type {Decided[]} */
     this.own = [];
     this.busy = false;
+    /** What was last said of how things stand. */
+    this.told = "";
     this.by = byId("by");
     this.note = byId("note");
     this.blind = byId("blind");
@@ -138,6 +140,12 @@ class ReviewPage {
     const left = this.review?.cases.length ?? 0;
     byId("progress").textContent = `${counted(mine, "decision")} by you, ${number(all)} by all; ${number(left)} at hand`;
     byId("undo").disabled = !this.own.length;
+    byId("review").dataset.ready = "yes";
+    byId("review").dataset.version = String(state.version);
+    // What is as it was stays, so that nobody loses the button that they are about to press.
+    const text = JSON.stringify(state);
+    if (text === this.told) return;
+    this.told = text;
     byId("numbers").replaceChildren(...state.numbers.map(numberShown));
     byId("posterior").textContent = this.follows(state);
     byId("conflicts").replaceChildren(...state.conflicts.map(conflictShown));
@@ -146,8 +154,6 @@ class ReviewPage {
         element("button", { type: "button", "aria-label": `Withdraw: ${row.decision.replace("_", " ")} ${row.items.join(", ")}`, onclick: () => this.withdraw(row) }, "Withdraw")),
     );
     byId("own").replaceChildren(...rows);
-    byId("review").dataset.ready = "yes";
-    byId("review").dataset.version = String(state.version);
   }
 
   /** @param {ReviewState} state */
