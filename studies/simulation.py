@@ -180,6 +180,7 @@ def _on_cluster(run: _Run, missing: list[int], address: str) -> None:
     with connected(address) as client:
         from distributed import as_completed
 
+        assert client is not None
         jobs = {client.submit(run_dataset, run.plan, index, pure=False): index for index in missing}
         for job in as_completed(list(jobs), loop=client.loop):
             run.keep(jobs[job], job.result())

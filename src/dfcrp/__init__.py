@@ -11,6 +11,7 @@ __version__ = "0.3.0.dev0"
 
 __all__ = [
     "DFCRP",
+    "Explorer",
     "Items",
     "Posterior",
     "__version__",
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from dfcrp.posterior.saving import load
     from dfcrp.priors.exact import crp
     from dfcrp.priors.exact import dfcrp as prior
+    from dfcrp.report.inline import Explorer
     from dfcrp.summaries.point_partition import point_partition
 else:
     # The same names with their homes; a type checker does not see __getattr__, which would let it
@@ -46,6 +48,7 @@ else:
 
     _HOMES = {
         "DFCRP": "dfcrp.estimator",
+        "Explorer": "dfcrp.report.inline",
         "Items": "dfcrp.items.items",
         "read_items": "dfcrp.io",
         "read_markings": "dfcrp.io",

@@ -17,7 +17,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -201,7 +200,7 @@ class Isochrons:
         }
 
     @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> Isochrons:
+    def from_json(cls, content: Json) -> Isochrons:
         """As ``to_json`` made it; ValueError, TypeError or KeyError if it is something else."""
         curves, level = content["curves"], content["equilibrium"]
         return cls(

@@ -6,11 +6,12 @@ the same from draw to draw as long as that member stays, and label switching can
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,22 +93,41 @@ class Columns(NamedTuple):
     @property
     def names(self) -> tuple[str, ...]:
         """A readable name for each number of such a row: ``skill[2, Ann]``."""
-        found = []
-        for name, dims, *_ in self.shared:
-            labels = itertools.product(*(self.coords[dim] for dim in dims))
-            found += [f"{name}[{', '.join(at)}]" if dims else name for at in labels]
-        return tuple(found)
+        return tuple(self.names_at(range(self.width)))
 
-    def in_words(self, words: Mapping[str, str]) -> dict[str, str]:
-        """These names in plain words; ``words`` of a variable with axes has {} for each of them."""
-        found: list[str] = []
-        plain = {**self.coords}
-        plain["axis"] = tuple(at.removeprefix("log_") for at in plain.get("axis", ()))
-        for name, dims, *_ in self.shared:
-            labels = itertools.product(*(plain[dim] for dim in dims))
-            said = words.get(name, name + ", {}" * len(dims))
-            found += [said.format(*at) if dims else said for at in labels]
-        return dict(zip(self.names, found, strict=True))
+    def names_at(self, chosen: Sequence[int]) -> list[str]:
+        """The names of some of them, at no more cost than theirs: a row may hold millions."""
+        return [
+            f"{name}[{', '.join(labels)}]" if dims else name
+            for (name, dims, *_), labels in self._located(chosen)
+        ]
+
+    def named(self, *beginnings: str) -> dict[int, str]:
+        """Single numbers whose names begin so, by where they are in a row."""
+        places = self.slices
+        return {
+            places[name].start: name
+            for name, dims, *_ in self.shared
+            if not dims and name.startswith(beginnings)
+        }
+
+    def in_words(self, words: Mapping[str, str], chosen: Sequence[int]) -> dict[str, str]:
+        """Some names in plain words; ``words`` of a variable with axes has {} for each of them."""
+        found = zip(self.names_at(chosen), self._located(chosen), strict=True)
+        return {name: _in_words(words, *number) for name, number in found}
+
+    def _located(self, chosen: Sequence[int]) -> Iterator[tuple[Variable, tuple[str, ...]]]:
+        """Of each of these numbers its variable, and its labels along the axes of that."""
+        shapes = [self.shape(variable) for variable in self.shared]
+        ends = list(itertools.accumulate(math.prod(shape) for shape in shapes))
+        for at in chosen:
+            number = bisect.bisect_right(ends, at)
+            variable, rest = self.shared[number], at - (ends[number - 1] if number else 0)
+            labels: list[str] = []
+            for dim, length in zip(variable.dims[::-1], shapes[number][::-1], strict=True):
+                rest, along = divmod(rest, length)
+                labels.append(self.coords[dim][along])
+            yield variable, tuple(labels[::-1])
 
     @property
     def judged(self) -> list[int]:
@@ -119,11 +139,11 @@ class Columns(NamedTuple):
         found, start = [], 0
         for variable in self.shared:
             shape = self.shape(variable)
-            at = np.arange(math.prod(shape)).reshape(shape)
-            if "expert" in variable.dims:
-                first = range(min(MAX_JUDGED, len(self.coords["expert"])))
-                at = at.take(first, variable.dims.index("expert"))
             if variable.judged and variable.behind == behind:
+                at = np.arange(math.prod(shape)).reshape(shape)
+                if "expert" in variable.dims:
+                    first = range(min(MAX_JUDGED, len(self.coords["expert"])))
+                    at = at.take(first, variable.dims.index("expert"))
                 found += (start + at.ravel()).tolist()
             start += math.prod(shape)
         return found
@@ -143,7 +163,7 @@ class Columns(NamedTuple):
         }
 
     @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> Columns:
+    def from_json(cls, fields: Json) -> Columns:
         """What ``as_json`` made; ValueError, KeyError or TypeError if it is something else."""
         columns = cls(
             tuple(fields["parameters"]),
@@ -156,6 +176,17 @@ class Columns(NamedTuple):
             raise ValueError("names must be text")
         _ = columns.width  # every axis must have its labels
         return columns
+
+
+def _in_words(words: Mapping[str, str], variable: Variable, labels: tuple[str, ...]) -> str:
+    """A number of a variable in plain words; axes of features are called without "log_"."""
+    name, dims, *_ = variable
+    said = words.get(name, name + ", {}" * len(dims))
+    called = [
+        label.removeprefix("log_") if dim == "axis" else label
+        for dim, label in zip(dims, labels, strict=True)
+    ]
+    return said.format(*called) if dims else said
 
 
 NO_COLUMNS = Columns()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import Any
 
 
 class DfcrpError(Exception):
@@ -34,13 +33,13 @@ def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     return f"; did you mean {folded[near[0]]!r}?" if near else ""
 
 
-def check(holds: bool, name: str, value: Any, rule: str) -> None:
+def check(holds: bool, name: str, value: object, rule: str) -> None:
     """Refuse a setting for which the rule does not hold."""
     if not holds:
         raise SettingsError(f"{name} is {shown(value)}; it must be {rule}")
 
 
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     """Refuse what is none of the choices, and name the nearest."""
     if value not in choices:
         hint = difflib.get_close_matches(str(value), choices, n=1)
@@ -50,7 +49,7 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
         )
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value in a message, shortened where it is long."""
     try:
         text = repr(value)

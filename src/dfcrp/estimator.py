@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.fitting import fit
-from dfcrp.items.items import items_of
+from dfcrp.items.given import items_of
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.posterior.explain import membership_of_new
 from dfcrp.posterior.posterior import Posterior
@@ -131,7 +131,7 @@ class DFCRP(ClusterMixin, BaseEstimator):
         self._keep(posterior)
         return self
 
-    def _checked(self, X: Any, *, reset: bool) -> Array:
+    def _checked(self, X: object, *, reset: bool) -> Array:
         if likelihood_named(self.likelihood).text:
             options: Json = {"dtype": object, "ensure_all_finite": False}
         else:
@@ -153,11 +153,11 @@ class DFCRP(ClusterMixin, BaseEstimator):
             np.add.at(sums, labels, values)
             self.cluster_centers_ = sums / np.bincount(labels)[:, np.newaxis]
 
-    def fit_predict(self, X: Any, y: Any = None, groups: Any = None) -> NDArray[np.int64]:
+    def fit_predict(self, X: object, y: object = None, groups: object = None) -> NDArray[np.int64]:
         """Fit and return ``labels_``."""
         return self.fit(X, y, groups=groups).labels_
 
-    def predict_proba(self, X: Any, groups: Any = None) -> NDArray[np.float64]:
+    def predict_proba(self, X: object, groups: object = None) -> NDArray[np.float64]:
         """(m, n_clusters_ + 1): probability that a new row belongs to each cluster, or to none.
 
         With ``groups`` a row is barred from clusters that hold its group already.
@@ -167,13 +167,13 @@ class DFCRP(ClusterMixin, BaseEstimator):
         codes = None if groups is None else self._known_codes(groups, len(values))
         return membership_of_new(self.posterior_, values, codes)
 
-    def predict(self, X: Any, groups: Any = None) -> NDArray[np.int64]:
+    def predict(self, X: object, groups: object = None) -> NDArray[np.int64]:
         """Most probable cluster of each new row, -1 if that is none of them."""
         chance = self.predict_proba(X, groups)
         best = chance.argmax(axis=1)
         return np.where(best == self.n_clusters_, NONE, best)
 
-    def _known_codes(self, groups: Any, n: int) -> NDArray[np.int64]:
+    def _known_codes(self, groups: object, n: int) -> NDArray[np.int64]:
         """Codes of the fitted groups; -1 for new ones."""
         names = [str(name) for name in np.asarray(groups).tolist()]
         if len(names) != n:
@@ -182,7 +182,7 @@ class DFCRP(ClusterMixin, BaseEstimator):
         return np.array([known.get(name, -1) for name in names], dtype=np.int64)
 
 
-def _codes(groups: Any, n: int) -> Any:
+def _codes(groups: Any, n: int) -> Array | None:
     """Groups as they are; none of them: every row is a group of its own."""
     if groups is None:
         return None

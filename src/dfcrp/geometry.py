@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +42,7 @@ def seam(longitudes: Floats) -> float:
     return cut - 360.0 * float(turns)
 
 
-def counted_from(longitudes: Any, cut: float) -> Any:
+def counted_from(longitudes: Floats, cut: float) -> Floats:
     """The same longitudes between the cut and 360° more."""
     return cut + np.mod(longitudes - cut, 360.0)
 

@@ -20,14 +20,14 @@ MORE = 3
 USUAL_DIGITS, MOST_DIGITS = 4, 8
 
 
-def number(value: Any, digits: int = 0) -> str:
+def number(value: float, digits: int = 0) -> str:
     """A number with thousands parted by commas; a dash if it does not exist."""
     if value is None or not math.isfinite(value):
         return "∞" if value is not None and math.isinf(value) else "–"
     return f"{value:,.{digits}f}"
 
 
-def significant(value: Any, digits: int = 4) -> str:
+def significant(value: float, digits: int = 4) -> str:
     """A number with so many significant digits, and no exponent for those one meets in tables."""
     if value is None or not math.isfinite(value):
         return number(value)
@@ -69,7 +69,7 @@ class Estimate(NamedTuple):
         return f"{self.mean} ({self.interval})"
 
 
-def estimate(mean: Any, lo: Any, hi: Any, digits: int | None = None) -> Estimate:
+def estimate(mean: float, lo: float, hi: float, digits: int | None = None) -> Estimate:
     """A mean and its interval; ``digits`` are decimals, at least."""
     if any(value is None or not math.isfinite(value) for value in (mean, lo, hi)):
         return Estimate(number(mean, digits or 0), "–", "–")
@@ -104,7 +104,7 @@ def decimals_for(mean: float, lo: float, hi: float) -> int:
     return min(max(places, 0), 12)
 
 
-def interval(lo: Any, hi: Any, digits: int | None = None) -> str:
+def interval(lo: float, hi: float, digits: int | None = None) -> str:
     """From a to b; a dash if it does not exist. Without digits, whole numbers stay whole."""
     if lo is None or hi is None or not (math.isfinite(lo) and math.isfinite(hi)):
         return "–"

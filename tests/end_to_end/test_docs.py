@@ -246,7 +246,7 @@ WORDS = {
     r"\bpacks?\b": "shard",
     r"\belsewhere\b": "in other places, on other machines",
     r"(?i)\bunsettled\b|\bsettles?\b": "undecided, revisit",
-    r"\bslips?\b|\bslip_": "typo",
+    r"(?<!`)\bslips?\b|\bslip_": "typo",
     r"\bno circles?\b": "the kind of item",
     r"least so many|in so many|\bso many (experts|nearest)": "this many, N",
     r"\bmade.up\b|\bmakes? up\b": "simulated",

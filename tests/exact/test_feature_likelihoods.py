@@ -86,6 +86,31 @@ def test_marginal_is_the_integral(hyper):
         assert found == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.parametrize("log_variance", [-60.0, 0.0, 60.0])
+@pytest.mark.parametrize("together", [1, 2])
+def test_many_features_neither_vanish_nor_overflow(log_variance, together):
+    """Products over groups are cut: densities one after the other still make the marginal."""
+    features, groups = 300, 300 // together
+    hyper = NORMAL._replace(
+        centre=np.zeros(features),
+        spread=np.full(features, math.exp(log_variance / 2.0)),
+        start=np.arange(0, features + 1, together),
+        size=np.full(features, -1),
+        level=np.zeros(features),
+        growth=np.full(groups, -1),
+        law=np.full(groups, log_variance),
+        law_mean=np.zeros(groups),
+        law_sd=np.ones(groups),
+    )
+    y = np.random.default_rng(82).normal(size=(3, features)) * math.exp(log_variance / 2.0) * 1e3
+    theta, total = np.zeros((1, normal.row_width(features, groups))), 0.0
+    integrated.empty_row(hyper, theta, 0)
+    for i in range(3):
+        total += likelihood.log_density(hyper, theta, 0, y, i)
+        likelihood.add_member(hyper, theta, 0, y, i)
+    assert total == pytest.approx(integrated.log_marginal(hyper, theta, 0), rel=1e-9)
+
+
 def test_marginal_of_one_number_by_experts_who_differ():
     """Of a full covariance, by quadrature over mean and log variance: no formula in common."""
     hyper = with_bias(

@@ -22,7 +22,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from dfcrp import prior
 from dfcrp.draws import Columns
-from dfcrp.items.items import Items, items_of
+from dfcrp.items.given import items_of
+from dfcrp.items.items import Items
 from dfcrp.likelihoods import contract as likelihood
 from dfcrp.likelihoods import integrated
 from dfcrp.likelihoods.bias import with_bias

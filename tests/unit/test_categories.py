@@ -63,6 +63,9 @@ def test_bad_ones_are_refused() -> None:
     with pytest.raises(InputError, match="Join rare"):
         check_categories(MOST_CATEGORIES + 1, 1)
     check_categories(3, 5_000)
+    check_categories(3, 10_000)
+    with pytest.raises(InputError, match="10,000 persons"):
+        check_categories(8, 10_000)
 
 
 def test_only_missing_ones_are_none() -> None:

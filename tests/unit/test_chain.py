@@ -5,9 +5,10 @@ import pytest
 
 from dfcrp.runs.store import MemoryStore
 from dfcrp.sampling import problem as problem_module
-from dfcrp.sampling.chain import SAMPLERS, Chain
+from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.runner import Runner
 from dfcrp.settings.config import make_config
+from dfcrp.settings.values import SAMPLERS
 from dfcrp.simulate import paper_design
 from studies.problems import make_problem
 

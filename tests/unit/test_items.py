@@ -9,7 +9,8 @@ import pytest
 
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.items.footprints import as_text
-from dfcrp.items.items import Items, items_of
+from dfcrp.items.given import items_of
+from dfcrp.items.items import Items
 from dfcrp.likelihoods.normal.hyper import find_pilot
 from dfcrp.likelihoods.normal.neighbours import find_feature_neighbours
 from dfcrp.likelihoods.normal.shapes import BOXES, ELLIPSES, SHAPES, shape_of

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dfcrp.items.items import Items, items_of
+from dfcrp.items.given import items_of
+from dfcrp.items.items import Items
 from dfcrp.items.site import Site
 from dfcrp.neighbours.neighbourhood import nearest_pairs
 from dfcrp.sampling.problem import Problem, problem_of

@@ -42,8 +42,6 @@ BY_NAME = {
     *("__init__", "baselines.__init__", "plots.__init__", "cli.main"),
     *("likelihoods.registry", "priors.registry", "compiled.abi", "compiled.build"),
     *("compiled.library", "io.georeference"),
-    # A posterior shows the page of the explorer, which stands on posteriors.
-    "posterior.posterior",
 }
 
 

@@ -12,8 +12,6 @@ ARI is 1 for equal partitions and about 0 for unrelated ones; VI is 0 for equal 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -35,7 +33,7 @@ def posterior_of_labels(
     *,
     keeps_family_rule: bool = False,
     seconds: float = 0.0,
-    **summary: Any,
+    **summary: object,
 ) -> Posterior:
     """A Posterior of labels (n,), (draws, n) or (chains, draws, n); -1 is noise.
 

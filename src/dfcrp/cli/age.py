@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dfcrp.cli.ground import likelihood_option, site_options
-from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.items.site import Site
     from dfcrp.posterior.sizes import ModelAges
+    from dfcrp.values import Json
 
 TABLE, FIGURE = "ages.csv", "ages"
 

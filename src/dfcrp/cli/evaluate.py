@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from dfcrp.evaluation.result import Evaluation
 
 
 class Distance(click.ParamType):
@@ -14,7 +17,9 @@ class Distance(click.ParamType):
 
     name = "D"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | dict[str, float]:
         """The values are checked where they are used."""
         if not isinstance(value, str):
             return value
@@ -145,8 +150,8 @@ def _of_run(
     kind: str | None,
     columns: str | None,
     truth_columns: str | None,
-    **options: object,
-) -> Any:
+    **options: Any,
+) -> Evaluation:
     """A run's evaluation, which is kept in its folder."""
     from dfcrp.errors import DfcrpError, SettingsError
     from dfcrp.evaluation.api import Asked, evaluate_run
@@ -190,7 +195,7 @@ def _images(on: str) -> str | Sequence[str]:
     return sorted(set(column_of_file(path, "image")))
 
 
-def _save(found: object, path: Path) -> None:
+def _save(found: Evaluation, path: Path) -> None:
     from dfcrp.errors import InputError
     from dfcrp.files import why
 

@@ -11,6 +11,7 @@ import click
 from dfcrp.cli.ground import (
     IMAGE_OPTIONS,
     SITE_OPTIONS,
+    C,
     figures_option,
     image_options,
     site_options,
@@ -59,7 +60,9 @@ class Radius(click.ParamType):
 
     name = "auto|none|NUMBER"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> float | str:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | str:
         """Numbers become floats; the settings check the range."""
         if value in ("auto", "none"):
             return str(value)
@@ -86,7 +89,7 @@ join_categories_option = click.option(
 )
 
 
-def filter_options(command: Any) -> Any:
+def filter_options(command: C) -> C:
     """The options that say which rows and columns of the files count."""
     for option in reversed(
         [

@@ -5,40 +5,47 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.settings.values import IMAGE_Y
-from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.items.site import Site
+    from dfcrp.values import Json
 
 SITE_OPTIONS = ("metres_per_pixel", "area_km2", "body")
+#: A command, or the function that becomes one.
+C = TypeVar("C", bound=Callable[..., object])
 #: As in ``dfcrp.plots.drawing``, which takes longer to load than the help should.
 FIGURE_FORMATS = ("svg", "pdf", "png")
 IMAGE_OPTIONS = ("image_file", "image_y", "image_offset", "image_scale")
 
 
-class Pair(click.ParamType):
-    """Two numbers with a comma between them."""
+class Numbers(click.ParamType):
+    """Numbers with commas between them; only so many, where ``count`` says how many."""
 
-    name = "X,Y"
+    def __init__(self, name: str, words: str, count: int | None = None) -> None:
+        self.name, self.words, self.count = name, words, count
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[float, float]:
-        """Any two numbers."""
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, ...]:
+        """Ranges are checked where the numbers are used."""
         if isinstance(value, tuple):
             return value
         try:
-            first, second = (float(part) for part in value.split(","))
+            found = tuple(float(part) for part in str(value).split(","))
         except ValueError:
-            self.fail(f"{value!r} is not two numbers X,Y", param, ctx)
-        return first, second
+            found = ()
+        if not found or self.count not in (None, len(found)):
+            self.fail(f"{value!r} is not {self.words}", param, ctx)
+        return found
 
 
-def likelihood_option(command: Callable[..., Any]) -> Callable[..., Any]:
+def likelihood_option(command: C) -> C:
     """Code of one's own is run if it is named here, not because a run folder names it."""
     return _with_options(
         command,
@@ -50,7 +57,7 @@ def likelihood_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
-def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def site_options(command: C) -> C:
     """The scale, the area and the body, where the files do not tell them."""
     return _with_options(
         command,
@@ -69,7 +76,7 @@ def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
-def image_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def image_options(command: C) -> C:
     """The image beneath the maps, and where it lies."""
     return _with_options(
         command,
@@ -86,7 +93,7 @@ def image_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--image-offset",
-            type=Pair(),
+            type=Numbers("X,Y", "two numbers X,Y", 2),
             metavar="X,Y",
             help="Position of the image's upper left corner.  [default: 0,0]",
         ),
@@ -104,7 +111,9 @@ class Formats(click.ParamType):
 
     name = "FORMAT,..."
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, ...]:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
         """As they are called in file names."""
         if isinstance(value, tuple):
             return value
@@ -115,7 +124,7 @@ class Formats(click.ParamType):
         return given
 
 
-def figures_option(command: Callable[..., Any]) -> Callable[..., Any]:
+def figures_option(command: C) -> C:
     """The formats of the figures' files."""
     option = click.option(
         "--figures",
@@ -127,7 +136,7 @@ def figures_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return option(command)
 
 
-def _with_options(command: Callable[..., Any], *options: Any) -> Callable[..., Any]:
+def _with_options(command: C, *options: Callable[[C], C]) -> C:
     for option in reversed(options):
         command = option(command)
     return command

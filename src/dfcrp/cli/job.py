@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,13 +13,13 @@ from dfcrp.errors import DfcrpError
 from dfcrp.fitting.progress import duration
 from dfcrp.markup import counted, estimate_of, plural
 from dfcrp.settings.config import Config, ImageSettings
-from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
     from dfcrp.posterior.posterior import Posterior
     from dfcrp.runs.parts import Watch
     from dfcrp.settings.consensus import Least
+    from dfcrp.values import Array, Json
 
 
 def run_job(
@@ -88,7 +88,7 @@ def show_work(
 
     try:
         with display:
-            posterior = work(Watch(display.advance, on_look, on_stop))
+            posterior = work(Watch(display.advance, on_look, on_stop, display.begin, display.stage))
     except KeyboardInterrupt:
         raise DfcrpError(_what_is_left(out)) from None
     if interrupted:
@@ -177,7 +177,7 @@ def make_image_report(
         click.echo(f"page: {page}")
 
 
-def _dbscan(posterior: Posterior) -> dict[int, Any] | None:
+def _dbscan(posterior: Posterior) -> dict[int, Array] | None:
     """R14's answer for every number of experts that the tables ask for; it is for circles."""
     from dfcrp.baselines.without_model import dbscan_r14_each
 
@@ -261,6 +261,7 @@ FILES = {
     "report.html": "everything on one page, for a browser",
     "catalogue.csv": "one row per object, with uncertainty",
     "members.csv": "one row per item: its object, and how sure that is",
+    "links.csv": "one row per pair of records that may be one object, with its probability",
     "experts.csv": "one row per expert",
     "images.csv": "one row per image: its counts, and whether its draws suffice",
     "size_frequency.csv": "size-frequency distributions, with each expert's own",

@@ -25,6 +25,7 @@ COMMANDS = {
     "fit": "dfcrp.cli.fit",
     "resume": "dfcrp.cli.resume",
     "update": "dfcrp.cli.update",
+    "status": "dfcrp.cli.status",
     "report": "dfcrp.cli.report",
     "explain": "dfcrp.cli.explain",
     "review": "dfcrp.cli.review",

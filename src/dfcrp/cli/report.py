@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from dfcrp.cli.ground import figures_option, image_options, likelihood_option, site_options
-from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
+    from dfcrp.values import Json
 
 
 @click.command(
@@ -54,7 +54,7 @@ def command(
     likelihood: str | None,
     quiet: bool,
     figures: tuple[str, ...],
-    **options: Any,
+    **options: object,
 ) -> None:
     """Remake the tables, figures and page of the run folder RUN from its draws.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -49,7 +49,7 @@ def command(
     dask: str | None,
     likelihood: str | None,
     figures: tuple[str, ...],
-    **changes: Any,
+    **changes: object,
 ) -> None:
     """Continue the run in the folder RUN, or extend it.
 

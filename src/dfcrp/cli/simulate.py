@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from dfcrp.cli.ground import Numbers
+
+if TYPE_CHECKING:
+    from dfcrp.items.items import Items
 
 HEADER = "expert,x,y,diameter,truth"
 
 
-class Rates(click.ParamType):
-    """Probabilities, one per expert, with commas between them."""
-
-    name = "P,P,..."
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[float, ...]:
-        """The design checks the range and the number."""
-        if isinstance(value, tuple):
-            return value
-        try:
-            return tuple(float(part) for part in value.split(","))
-        except ValueError:
-            self.fail(f"{value!r} is not a list of numbers with commas between them", param, ctx)
+#: Probabilities, one per expert; the design checks their range and number.
+RATES = Numbers("P,P,...", "a list of numbers with commas between them")
 
 
 @click.command(
@@ -59,12 +53,12 @@ class Rates(click.ParamType):
 )
 @click.option(
     "--detection",
-    type=Rates(),
+    type=RATES,
     help="How likely each expert is to mark an object.  [paper: 0.98,0.96,0.94,0.92,0.9,0.88]",
 )
 @click.option(
     "--false-rate",
-    type=Rates(),
+    type=RATES,
     help="Each expert's false markings per object.  [paper: 0.12,0.1,0.08,0.06,0.04,0.02]",
 )
 @click.option("--position-variance", type=float, help="Variance of x and of y.  [paper: 5]")
@@ -114,11 +108,12 @@ def _refuse_other_data(out: Path) -> None:
         raise InputError(f"{out}: already exists and holds other data; choose another --out")
 
 
-def _write(out: Path, markings: Any, decimals: int | None) -> None:
+def _write(out: Path, markings: Items, decimals: int | None) -> None:
     import csv
 
     from dfcrp.errors import InputError
 
+    assert markings.truth is not None
     numbers = [
         [repr(value if decimals is None else round(value, decimals)) for value in column.tolist()]
         for column in (markings.x, markings.y, markings.diameter)

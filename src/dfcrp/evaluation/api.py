@@ -17,7 +17,7 @@ from dfcrp.errors import InputError, SettingsError
 from dfcrp.evaluation.detected import evaluate_objects, listing, on_same_images
 from dfcrp.evaluation.identities import Records, has_entities, in_numbers, read_identities
 from dfcrp.evaluation.linked import LinkAnswer, answer_of_table, evaluate_links, pairs_within
-from dfcrp.evaluation.matching import Rule, checked_rule
+from dfcrp.evaluation.matching import Learned, Rule, checked_rule
 from dfcrp.evaluation.objects import NUMBERS, Objects, in_one_unit, objects_of
 from dfcrp.evaluation.result import Evaluation
 from dfcrp.items.columns import ColumnChoice
@@ -59,7 +59,7 @@ class Asked:
 
 
 def evaluate_run(
-    posterior: Posterior, truth: Any, asked: Asked | None = None, *, columns: ColumnChoice = None
+    posterior: Posterior, truth: object, asked: Asked | None = None, *, columns: ColumnChoice = None
 ) -> Evaluation:
     """A run beside a truth; see `Posterior.evaluate`."""
     asked, kind = asked or Asked(), posterior.items.kind
@@ -81,8 +81,8 @@ def evaluate_run(
 
 
 def evaluate(
-    catalogue: Any,
-    truth: Any,
+    catalogue: object,
+    truth: object,
     kind: str = "circles",
     *,
     columns: ColumnChoice = None,
@@ -148,7 +148,7 @@ def evaluate(
     return _evaluate(answer, _truth_of(truth, kind, truth_columns), asked)
 
 
-def _truth_of(truth: Any, kind: str, columns: ColumnChoice) -> Objects:
+def _truth_of(truth: object, kind: str, columns: ColumnChoice) -> Objects:
     """The true objects; messages name the option that is about their columns."""
     try:
         return objects_of(truth, kind, "the truth", columns)
@@ -161,8 +161,8 @@ def _evaluate(
     truth: Objects,
     asked: Asked,
     *,
-    learned: Any = None,
-    totals: Any = None,
+    learned: Learned | None = None,
+    totals: Mapping[str, NDArray[np.int64]] | None = None,
     knows_images: bool = False,
 ) -> Evaluation:
     radius = None if asked.body is None else body_radius(str(asked.body))
@@ -179,7 +179,7 @@ def _evaluate(
     return evaluate_objects(scene, rule, chosen, totals)
 
 
-def _rule(answer: Objects, asked: Asked, learned: Any) -> Rule:
+def _rule(answer: Objects, asked: Asked, learned: Learned | None) -> Rule:
     likelihood, columns = answer.likelihood, tuple(answer.columns)
     outlines = likelihood.outlines(answer.columns)
     placed, distance = likelihood.columns is not None, asked.distance
@@ -249,7 +249,7 @@ def totals_of_run(posterior: Posterior) -> dict[str, NDArray[np.int64]] | None:
     return dict(zip(found.image_names, both.T, strict=True))
 
 
-def learned_distance(posterior: Posterior) -> tuple[float | Mapping[str, float], str] | None:
+def learned_distance(posterior: Posterior) -> Learned | None:
     """How far an item may be from its object, by the scatter that was learned.
 
     One distance where all columns share their scatter, or one for each column.

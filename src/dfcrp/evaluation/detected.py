@@ -5,13 +5,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError, did_you_mean
-from dfcrp.evaluation.matching import Rule, best_assignment, possible_pairs, right_by_score
+from dfcrp.evaluation.matching import (
+    PossiblePairs,
+    Rule,
+    best_assignment,
+    possible_pairs,
+    right_by_score,
+)
 from dfcrp.evaluation.objects import Objects
 from dfcrp.evaluation.result import Evaluation
 from dfcrp.evaluation.scores import (
@@ -272,7 +277,7 @@ def evaluate_objects(
     return Evaluation(as_json(result))
 
 
-def _ranked(pairs: Any, chosen: Listing, n_true: int) -> Json:
+def _ranked(pairs: PossiblePairs, chosen: Listing, n_true: int) -> Json:
     """What depends on how the answer ranks all of its entries, listed or not."""
     if chosen.score is None:
         nothing = calibration(np.zeros(0, np.bool_), np.zeros(0))
@@ -321,7 +326,9 @@ def _counts(listed: Whole, true: Whole, scene: Scene, totals: Mapping[str, Whole
     return found
 
 
-def _errors(answer: Objects, truth: Objects, pairs: Any, match: Whole, rule: Rule) -> Json:
+def _errors(
+    answer: Objects, truth: Objects, pairs: PossiblePairs, match: Whole, rule: Rule
+) -> Json:
     """How far matched objects are off, and how often their 95 % intervals hold the true value."""
     rows = np.flatnonzero(match >= 0)
     chosen = match[pairs.answer] == pairs.truth

@@ -62,7 +62,7 @@ class Table:
         return "left" in self.columns
 
 
-def has_entities(source: Any, choice: ColumnChoice = None) -> bool:
+def has_entities(source: object, choice: ColumnChoice = None) -> bool:
     """Whether a truth says of items, by their ids, which entity they are of."""
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -272,7 +271,7 @@ def _bcubed(labels: Whole, entity: Whole, block: Whole) -> Json:
     }
 
 
-def _means(precision: Any, recall: Any, records: Any) -> Json:
+def _means(precision: object, recall: object, records: object) -> Json:
     p, r = ratio(precision, records), ratio(recall, records)
     return {"precision": p, "recall": r, "f1": ratio(2.0 * p * r, p + r)}
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,10 @@ AT_ONCE = 2_000_000
 CHORDS = 256
 #: The usual least IoU.
 USUAL_IOU = 0.5
+
+
+#: The distance within which a run expects items of one object, and in words where it comes from.
+Learned: TypeAlias = tuple[float | Mapping[str, float], str]
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,7 @@ def checked_rule(
     iou: float | None,
     distance: float | Mapping[str, float] | None,
     same_category: bool,
-    learned: tuple[float | Mapping[str, float], str] | None,
+    learned: Learned | None,
     noun: str,
 ) -> Rule:
     """The rule that was asked for, or the usual one.

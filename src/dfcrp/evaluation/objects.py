@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,9 @@ from dfcrp.items.site import Site
 from dfcrp.likelihoods.base import Likelihood
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.values import Array
+
+if TYPE_CHECKING:
+    pass
 
 Floats = NDArray[np.float64]
 #: Columns of a catalogue, besides those that describe objects, that an evaluation uses.
@@ -119,7 +122,7 @@ class Objects:
         return np.asarray(np.sqrt(outlines.width * outlines.height))
 
 
-def objects_of(source: Any, kind: str, name: str, columns: ColumnChoice = None) -> Objects:
+def objects_of(source: object, kind: str, name: str, columns: ColumnChoice = None) -> Objects:
     """Objects from whatever holds them: a path, items, a data frame or a dict of columns."""
     if isinstance(source, Objects):
         found = source
@@ -241,7 +244,7 @@ def _refuse_lists(experts: Sequence[str], name: str) -> None:
         )
 
 
-def _names(cells: Sequence[Any] | None) -> NDArray[np.str_] | None:
+def _names(cells: Sequence[object] | None) -> NDArray[np.str_] | None:
     return None if cells is None else np.array([cell or "" for cell in cells], dtype=np.str_)
 
 

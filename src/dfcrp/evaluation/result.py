@@ -10,6 +10,7 @@ from typing import Any
 from dfcrp.files import replace_file
 from dfcrp.markup import counted, significant
 from dfcrp.rounding import estimate, estimate_of
+from dfcrp.values import Json
 
 
 class Evaluation(dict[str, Any]):
@@ -45,7 +46,7 @@ class Evaluation(dict[str, Any]):
         replace_file(Path(path), (json.dumps(self, indent=1) + "\n").encode())
 
 
-def describe(found: Mapping[str, Any]) -> str:
+def describe(found: Json) -> str:
     """What matters, in lines."""
     if "pairwise" in found:
         return describe_partition(found)
@@ -77,7 +78,7 @@ def between(interval: Mapping[str, float] | None) -> str:
     return f"   {estimate(interval['lo'], interval['lo'], interval['hi'], 3).interval}"
 
 
-def _images(found: Mapping[str, Any]) -> str:
+def _images(found: Json) -> str:
     left = found["n_images_left_out"], found["n_images_left_out_of_truth"]
     if found["n_images"] == 1 and not any(left):
         return ""
@@ -91,7 +92,7 @@ def _images(found: Mapping[str, Any]) -> str:
     return words
 
 
-def calibration_lines(found: Mapping[str, Any]) -> list[str]:
+def calibration_lines(found: Json) -> list[str]:
     """Calibration."""
     if found["brier"] is None:
         return []
@@ -113,7 +114,7 @@ def calibration_lines(found: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _numbers(found: Mapping[str, Any]) -> list[str]:
+def _numbers(found: Json) -> list[str]:
     """Totals, and counts by image."""
     lines = [""]
     total = found["n_total"]
@@ -150,7 +151,7 @@ def _numbers(found: Mapping[str, Any]) -> list[str]:
     return lines if len(lines) > 1 else []
 
 
-def _classes(found: Mapping[str, Any]) -> list[str]:
+def _classes(found: Json) -> list[str]:
     """By size and by category."""
     rows = [
         (f"{row['size_class']}, {significant(row['from'], 3)} to {significant(row['to'], 3)}", row)
@@ -174,7 +175,7 @@ def _classes(found: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def describe_partition(found: Mapping[str, Any]) -> str:
+def describe_partition(found: Json) -> str:
     """What matters, in lines."""
     partial = f"; the truth is known of {found['partial']}" if found["partial"] else ""
     lines = [f"{found['answer']} beside {found['truth']}{partial}", f"  {found['rule_words']}"]

@@ -32,14 +32,14 @@ CURVE_POINTS = 200
 SAMPLES, SEED = 2_000, 7
 
 
-def ratio(part: Any, whole: Any) -> Any:
+def ratio(part: object, whole: object) -> Any:
     """Part of the whole; NaN where there is no whole."""
     part, whole = np.asarray(part, np.float64), np.asarray(whole, np.float64)
     return np.divide(part, whole, out=np.full(np.broadcast(part, whole).shape, np.nan),
                      where=whole > 0)[()]  # fmt: skip
 
 
-def agreement(right: Any, listed: Any, true: Any) -> Json:
+def agreement(right: object, listed: object, true: object) -> Json:
     """Precision, recall and F1 from counts, or from arrays of counts."""
     return {
         "precision": ratio(right, listed),

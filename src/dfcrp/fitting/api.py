@@ -30,7 +30,8 @@ from dfcrp.items.decisions import (
     refuse_shared_experts,
     with_decisions,
 )
-from dfcrp.items.items import Items, items_of, items_of_tables
+from dfcrp.items.given import items_of, items_of_tables
+from dfcrp.items.items import Items
 from dfcrp.items.looks import with_looks
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.persons import check_groups, groups_by_person, persons_of
@@ -52,7 +53,7 @@ from dfcrp.runs.folder import (
     write_settings,
 )
 from dfcrp.runs.lock import LostClaimError, locked, taken_over
-from dfcrp.runs.parts import NothingDrawnError, Parts, Watch, experts_by_place
+from dfcrp.runs.parts import Listener, NothingDrawnError, Parts, Watch, experts_by_place
 from dfcrp.runs.store import STORE, DrawStore, MemoryStore, anything_drawn
 from dfcrp.sampling.problem import problem_of
 from dfcrp.sampling.runner import TimeLimit
@@ -60,15 +61,22 @@ from dfcrp.settings.config import AnyConfig, Config, Requested, read_settings, r
 from dfcrp.settings.keywords import FitSettings, expanded, refuse_unknown
 from dfcrp.summaries.consensus import PAPER_EDGES, choose_edges
 
+#: The prior of records of one list, unless somebody names one: any two may be of one object.
+FOR_ONE_LIST = "crp"
+#: What a run says of its stages besides the scans, where there are many items.
+LOOKING = "Looking for what may be mistakes in the data"
+SETTING_UP = "Setting up: which items may share an object"
+TABLES = "Making the tables"
+
 
 def items_given(
-    data: Any,
+    data: object,
     asked: Requested,
     *,
-    families: Any = None,
-    candidates: Any = None,
-    looked: Any = None,
-    decisions: Any = None,
+    families: ArrayLike | None = None,
+    candidates: object = None,
+    looked: object = None,
+    decisions: object = None,
 ) -> tuple[Items, Requested]:
     """The items in whatever was given, with what that says of the settings."""
     if isinstance(data, Items):
@@ -99,8 +107,16 @@ def decision_rows(decisions: Any) -> tuple[Decision, ...]:
 
 def resolve_for(items: Items, asked: Requested, resolved: Config | None = None) -> Config:
     """All settings for these items, ``resolved`` if they were before the items were there."""
+    if _is_one_list(items) and asked.said("run", "prior") is None:
+        # In any other prior no two records of a list are of one object, and nothing is left to do.
+        asked, resolved = asked.unless_a_keyword_says(prior=FOR_ONE_LIST), None
     config = resolved or asked.resolve(items.kind)
     return asked.for_looks(config, experts_by_place(items))
+
+
+def _is_one_list(items: Items) -> bool:
+    """Whether these are records of one list, as for deduplication."""
+    return len(items.experts) == 1 and likelihood_named(items.kind).text
 
 
 def complete_config(items: Items, config: Config) -> Config:
@@ -197,7 +213,7 @@ def fit(
     decisions: Any = None,
     config: AnyConfig = None,
     out: str | os.PathLike[str] | None = None,
-    progress: bool | Callable[[Any], None] | None = None,
+    progress: bool | Listener | None = None,
     on_look: Callable[[Posterior], None] | None = None,
     on_stop: Callable[[], None] | None = None,
     dask: str | os.PathLike[str] | None = None,
@@ -288,8 +304,9 @@ def fit(
     complete = complete_config(data, resolve_for(data, asked))
     if dask is not None and out is None:
         raise SettingsError("on Dask a run needs a folder that all machines share; give out=")
-    tell_first_look(data, complete)
     with watched(progress, on_look, on_stop, data, complete) as watch:
+        watch.stage(LOOKING, len(data))
+        tell_first_look(data, complete)
         return _fit_settled(data, complete, watch, out, dask)
 
 
@@ -302,6 +319,7 @@ def begin_run(
 ) -> Posterior:
     """Fit items with settings that are resolved, as ``fit`` does; ``watch`` is told how it goes."""
     complete = complete_config(items, resolved)
+    watch.stage(LOOKING, len(items))
     tell_first_look(items, complete)
     return _fit_settled(items, complete, watch, out, dask)
 
@@ -313,6 +331,7 @@ def _fit_settled(
     out: str | os.PathLike[str] | None,
     dask: str | os.PathLike[str] | None,
 ) -> Posterior:
+    watch.stage(SETTING_UP, len(items))
     if out is None:
         return Run(items, config, MemoryStore(), watch).run()
     with connected(dask) as client:
@@ -320,7 +339,7 @@ def _fit_settled(
 
 
 def _fit_in_folder(
-    folder: Path, items: Items, config: Config, watch: Watch, client: Any
+    folder: Path, items: Items, config: Config, watch: Watch, client: object
 ) -> Posterior:
     limit, problem = TimeLimit(config.run.max_minutes), None
     if len(Parts.of_run(items, config)) == 1:
@@ -348,6 +367,8 @@ def _fit_in_folder(
                 discard_folder(folder)
             raise
         claim.check()
+        if not run.interrupted:
+            watch.stage(TABLES, len(items))
         finish(posterior, folder, tables=not run.interrupted)
     return posterior
 
@@ -359,7 +380,7 @@ def resume(
     max_scans: int | None = None,
     max_minutes: float | None = None,
     workers: int | None = None,
-    progress: bool | Callable[[Any], None] | None = None,
+    progress: bool | Listener | None = None,
     on_look: Callable[[Posterior], None] | None = None,
     on_stop: Callable[[], None] | None = None,
     dask: str | os.PathLike[str] | None = None,
@@ -417,7 +438,7 @@ class FoundRun:
 
 
 def find_run(
-    path: str | os.PathLike[str], likelihood: str | None = None, **changes: Any
+    path: str | os.PathLike[str], likelihood: str | None = None, **changes: object
 ) -> FoundRun:
     """Read a run folder, and refuse it unless it is as the run left it.
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dfcrp.items.items import Items
 from dfcrp.markup import counted, escape
-from dfcrp.runs.parts import Watch, least_by_looked, next_look
+from dfcrp.runs.parts import Listener, Watch, least_by_looked, next_look
 from dfcrp.sampling.runner import TimeLimit, compiling
 from dfcrp.settings.config import Config
 from dfcrp.settings.consensus import Least, in_short
@@ -27,7 +27,7 @@ from dfcrp.summaries.looked import Coverage, everyone
 if TYPE_CHECKING:
     from dfcrp.fitting.run import ImageDone
     from dfcrp.posterior.posterior import Posterior
-    from dfcrp.sampling.runner import Progress
+    from dfcrp.sampling.runner import Beginning, Progress
 
 #: Plain lines come about this often.
 SECONDS_PER_LINE = 10.0
@@ -224,8 +224,16 @@ class Display(Protocol):
         """Leave the screen tidy."""
         ...
 
-    def advance(self, seen: Any) -> None:
+    def advance(self, seen: Progress | ImageDone) -> None:
         """Show how far a chain has come, or that an image is done."""
+        ...
+
+    def begin(self, seen: Beginning) -> None:
+        """Show how far a chain is with looking for where it begins."""
+        ...
+
+    def stage(self, words: str) -> None:
+        """Show what is being done before or after the scans."""
         ...
 
     def expect(self, scans: int) -> None:
@@ -246,7 +254,13 @@ class Silent:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def advance(self, seen: Any) -> None:
+    def advance(self, seen: Progress | ImageDone) -> None:
+        """Nothing to do."""
+
+    def begin(self, seen: Beginning) -> None:
+        """Nothing to do."""
+
+    def stage(self, words: str) -> None:
         """Nothing to do."""
 
     def expect(self, scans: int) -> None:
@@ -302,11 +316,20 @@ class Lines:
     def __exit__(self, *_: object) -> None:
         self._ticker.stop()
 
-    def advance(self, seen: Any) -> None:
+    def advance(self, seen: Progress | ImageDone) -> None:
         """Print a line if the last one is long enough ago."""
         glimpse = self._tracker.note(seen)
         if self._is_time():
             click.echo(_line(glimpse, self._tracker.min_experts), err=True)
+
+    def begin(self, seen: Beginning) -> None:
+        """Print a line if the last one is long enough ago."""
+        if self._is_time():
+            self.say(_begun(seen))
+
+    def stage(self, words: str) -> None:
+        """Print a line."""
+        self.say(f"{words} ...")
 
     def expect(self, scans: int) -> None:
         """Count on so many scans in all."""
@@ -357,7 +380,7 @@ class Bar:
         self._ticker.stop()
         self._bar.stop()
 
-    def advance(self, seen: Any) -> None:
+    def advance(self, seen: Progress | ImageDone) -> None:
         """Move the bar."""
         glimpse = self._tracker.note(seen)
         left = "" if glimpse.seconds_left is None else f"{_clock(glimpse.seconds_left)} left, "
@@ -369,6 +392,14 @@ class Bar:
             if glimpse.arrived
             else left + glimpse.counts(self._tracker.min_experts),
         )
+
+    def begin(self, seen: Beginning) -> None:
+        """Say how far, in the place of the counts."""
+        self._bar.update(self._task, description="starting", counts=_begun(seen))
+
+    def stage(self, words: str) -> None:
+        """Say it in the place of the counts."""
+        self._bar.update(self._task, counts=words)
 
     def expect(self, scans: int) -> None:
         """Count on so many scans in all."""
@@ -401,7 +432,7 @@ class NotebookBar:
     def __exit__(self, *_: object) -> None:
         self._show("")
 
-    def advance(self, seen: Any) -> None:
+    def advance(self, seen: Progress | ImageDone) -> None:
         """Move the bar, a few times in a second at most."""
         glimpse = self._tracker.note(seen)
         now = time.monotonic()
@@ -412,6 +443,14 @@ class NotebookBar:
         words = escape(_line(glimpse, self._tracker.min_experts))
         bar = f'<progress max="1" value="{glimpse.share:.3f}"></progress>'
         self._show(f"<p>{bar} {words}</p>")
+
+    def begin(self, seen: Beginning) -> None:
+        """Say how far."""
+        self.stage(_begun(seen))
+
+    def stage(self, words: str) -> None:
+        """Say it in the place of the bar."""
+        self._show(f"<p>{escape(words)}</p>")
 
     def expect(self, scans: int) -> None:
         """Count on this many scans in all."""
@@ -440,8 +479,8 @@ def make_display(tracker: AnyTracker, *, quiet: bool) -> Display:
 
 @contextmanager
 def watched(
-    progress: bool | Callable[[Any], None] | None,
-    on_look: Callable[[Any], None] | None,
+    progress: bool | Listener | None,
+    on_look: Listener | None,
     on_stop: Callable[[], None] | None,
     items: Items,
     config: Config,
@@ -463,7 +502,7 @@ def watched(
         if isinstance(display, Silent):
             yield Watch(None, on_look, on_stop)
         else:
-            yield Watch(display.advance, look, on_stop)
+            yield Watch(display.advance, look, on_stop, display.begin, display.stage)
 
 
 def _bar(tracker: AnyTracker) -> Display:
@@ -539,6 +578,10 @@ def _clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes_left = divmod(minutes, 60)
     return f"{hours}:{minutes_left:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _begun(seen: Beginning) -> str:
+    return f"chain {seen.chain + 1}: a first partition, scan {seen.scans} of {seen.of}"
 
 
 def _line(glimpse: Glimpse | ImagesGlimpse, min_experts: Least) -> str:

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dfcrp.draws import Draws
 from dfcrp.errors import DfcrpWarning
@@ -30,6 +30,7 @@ from dfcrp.runs.dask import ClusterRunner, Errand, StopSign, refuse_other_versio
 from dfcrp.runs.folder import read_beginning, versions
 from dfcrp.runs.lock import Claim, task_claim
 from dfcrp.runs.parts import (
+    AnyRunner,
     NothingDrawnError,
     PartRun,
     Parts,
@@ -39,8 +40,11 @@ from dfcrp.runs.parts import (
 )
 from dfcrp.runs.store import DrawStore, MemoryStore
 from dfcrp.sampling.problem import Problem, problem_of
-from dfcrp.sampling.runner import Progress, TimeLimit, cores
+from dfcrp.sampling.runner import Beginning, Progress, TimeLimit, cores
 from dfcrp.settings.config import Config
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 Store = DrawStore | MemoryStore
 Found = tuple[Findings, Series]
@@ -151,14 +155,16 @@ class PartDrawer:
         items, config = self.parts.items_of(part), self.parts.config_of(part)
         problem = problem_of(items, config)
 
-        def look(_: Progress | None = None) -> None:
+        def look(_: Progress | Beginning | None = None) -> None:
             if stopped():
                 runner.stop()
 
         def judge(draws: Draws, record: RunRecord) -> Posterior:
             return Posterior(draws, items, config, record)
 
-        one = PartRun(config, self.store, part, judge, watch=Watch(look), limit=limit)
+        one = PartRun(
+            config, self.store, part, judge, watch=Watch(look, on_begin=look), limit=limit
+        )
         writers = [
             self.store.writer(
                 part, chain, problem.n, problem.columns, share=problem.n <= LARGE, claim=claim
@@ -185,7 +191,7 @@ class Run:
         config: Config,
         store: Store,
         watch: Watch,
-        client: Any = None,
+        client: Client | None = None,
         *,
         limit: TimeLimit | None = None,
         problem: Problem | None = None,
@@ -233,7 +239,7 @@ class Run:
             return Posterior(draws, parts.items, config, record)
 
         one = PartRun(config, self._store, 0, judge, watch=self._watch, limit=self._limit)
-        runner: Any
+        runner: AnyRunner
         if self._client is None:
             problem = self._problem or problem_of(parts.items, config)
             writers = [
@@ -341,7 +347,7 @@ class Run:
                 self._store.add(drawn.blocks)
             yield part, None if drawn is None else drawn.found
 
-    def _submit(self, turn: Turn, call: Callable[..., Any], part: int, errand: Errand) -> Any:
+    def _submit(self, turn: Turn, call: Callable[..., object], part: int, errand: Errand) -> Any:
         seconds = turn.seconds(part, alone=False)
         return submitted(self._client, call, part, errand, seconds, turn.last)
 
@@ -403,7 +409,7 @@ class _Tasks:
         self._result = result
 
     def run(
-        self, call: Callable[..., Any], parts: list[int], *arguments: Any
+        self, call: Callable[..., object], parts: list[int], *arguments: object
     ) -> Iterator[tuple[int, Any]]:
         """The results, in the order of the parts."""
         begun: deque[tuple[int, Any]] = deque()
@@ -414,7 +420,7 @@ class _Tasks:
         while begun:
             yield self._first(begun)
 
-    def _first(self, begun: deque[tuple[int, Any]]) -> tuple[int, Any]:
+    def _first(self, begun: deque[tuple[int, object]]) -> tuple[int, Any]:
         part, task = begun.popleft()
         return part, self._result(task)
 

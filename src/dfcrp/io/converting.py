@@ -24,10 +24,14 @@ from dfcrp.io.tables import COLUMNS, LENGTHS, ReadOptions, ReadTable, write_file
 from dfcrp.items.checks import Cells, to_names, to_numbers
 from dfcrp.items.columns import ColumnChoice
 from dfcrp.items.site import UNITS, Site
+from dfcrp.items.source_tables import LARGEST_TABLES, SOURCE_TABLES, SourceTables
 from dfcrp.likelihoods.registry import is_own
 from dfcrp.settings.config import LARGEST_CONFIG, parse_config
 
 CATALOGUE = "catalogue.csv"
+#: What is in doubt of an object, the first that there is; and between which probabilities it is.
+DOUBTED = ("p_real", "p_consensus")
+UNLIKELY, LIKELY = 0.05, 0.95
 #: Bytes that are read of a run's record.
 _LARGEST_RECORD = 256 << 20
 
@@ -73,7 +77,12 @@ def read_table(
 
 
 def write_table(
-    table: ReadTable, path: PathLike, *, outlines: bool = False, overwrite: bool = False
+    table: ReadTable,
+    path: PathLike,
+    *,
+    to: str | None = None,
+    outlines: bool = False,
+    overwrite: bool = False,
 ) -> list[Path]:
     """Write items in the format that the name's ending tells.
 
@@ -83,6 +92,10 @@ def write_table(
         What ``read_table`` gave.
     path : path
         Where to; see ``docs/formats.md`` for the endings.
+    to : str, optional
+        The format, where the ending does not tell it: "coco", "yolo", "cvat", "label-studio",
+        "labelme", "via", "via-csv" or "zooniverse". What came in one of these goes out in it if
+        the ending fits.
     outlines : bool
         GeoJSON: polygons instead of points; a GeoPackage has them in any case.
     overwrite : bool
@@ -94,13 +107,30 @@ def write_table(
         The files written.
     """
     target = Path(path)
-    writer = writer_for(target)
+    writer = writer_for(target, to, table.sources.format)
     # A GeoPackage has them in any case.
     if outlines and writer is not write_geopackage:
         if writer is not write_geojson:
             raise SettingsError("--outlines is for GeoJSON and GeoPackages; leave it out")
         return write_files(write_geojson(table, target, outlines=True), overwrite=overwrite)
-    return write_files(writer(table, target), overwrite=overwrite)
+    files = writer(table, target)
+    _make_folders(target, list(files), overwrite=overwrite)
+    return write_files(files, overwrite=overwrite)
+
+
+def _make_folders(target: Path, files: Sequence[Path], *, overwrite: bool) -> None:
+    """Where a format is a folder of files: the folder, new or empty unless it may be replaced."""
+    folders = sorted({file.parent for file in files if target in file.parents})
+    try:
+        if folders and not overwrite and target.exists() and any(target.iterdir()):
+            raise InputError(
+                f"{target}: already exists and is not empty; choose another name, or give "
+                "--overwrite, which leaves other files there"
+            )
+        for folder in folders:
+            folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{target}: cannot be written: {why(error)}") from None
 
 
 def only(table: ReadTable, title: str, names: Sequence[str]) -> ReadTable:
@@ -122,15 +152,71 @@ def only(table: ReadTable, title: str, names: Sequence[str]) -> ReadTable:
 
 def agreed(table: ReadTable, least: float) -> ReadTable:
     """Keep the objects of our catalogue with at least this probability of a consensus."""
-    if not 0 <= least <= 1:
-        raise SettingsError(f"--p-consensus is {least:g}; it must be from 0 to 1")
-    values = _column(table, "p_consensus")
+    return _at_least(table, "p_consensus", "--p-consensus", least)
+
+
+def chosen(
+    table: ReadTable,
+    *,
+    p_real: float | None = None,
+    min_experts: int | None = None,
+    disagreements: bool = False,
+) -> ReadTable:
+    """Keep objects of our catalogue: by what is said of them, or what experts disagree on."""
+    if p_real is not None:
+        table = _at_least(table, "p_real", "--p-real", p_real)
+    if min_experts is not None:
+        if min_experts < 1:
+            raise SettingsError(f"--min-experts is {min_experts}; it must be 1 or more")
+        table = _at_least(table, "n_experts", "--min-experts", float(min_experts))
+    return _doubtful(table) if disagreements else table
+
+
+def _at_least(table: ReadTable, title: str, option: str, least: float) -> ReadTable:
+    if title != "n_experts" and not 0 <= least <= 1:
+        raise SettingsError(f"{option} is {least:g}; it must be from 0 to 1")
+    values = _column(table, title)
     if values is None:
-        raise InputError("--p-consensus is for catalogues of dfcrp: there is no column p_consensus")
-    chosen = table.select(to_numbers(values) >= least)
-    if not len(chosen):
-        raise InputError(f"no object has a p_consensus of {least:g} or more; lower --p-consensus")
-    return chosen
+        also = "; only the detection prior gives it" if title == "p_real" else ""
+        raise InputError(f"{option} is for catalogues of dfcrp: there is no column {title}{also}")
+    found = table.select(to_numbers(values) >= least)
+    if not len(found):
+        raise InputError(f"no object has {title} of {least:g} or more; lower {option}")
+    return found
+
+
+def _doubtful(table: ReadTable) -> ReadTable:
+    """Objects that may be real or not, or of another category."""
+    doubtful = np.zeros(len(table), bool)
+    known = [title for title in DOUBTED if _column(table, title) is not None]
+    # Under a prior without false marks, a consensus is what experts disagree on.
+    asked = known[:1] + [title for title in ("p_category",) if _column(table, title) is not None]
+    if not known:
+        raise InputError("--disagreements is for catalogues of dfcrp: there is no p_consensus")
+    for title in asked:
+        values = to_numbers(_column(table, title) or [])
+        low = UNLIKELY if title in DOUBTED else 0.0
+        doubtful |= (values > low) & (values < LIKELY)
+    if not doubtful.any():
+        raise InputError(
+            f"no object is in doubt: {' and '.join(asked)} of each are certain to {LIKELY:.0%}"
+        )
+    return table.select(doubtful)
+
+
+def from_run_or_files(table: ReadTable, ids_from: str | None, size: Any) -> ReadTable:
+    """With ids of one of the files, and a size for images of which no file says it."""
+    sources = table.sources
+    if ids_from is not None:
+        sources = sources.of_file(ids_from)
+    if size is not None:
+        sources = sources.with_size(size, dict.fromkeys(to_names(table.about.get("image", ()))))
+    return replace(table, sources=sources)
+
+
+def said_of_ids(table: ReadTable) -> list[str]:
+    """What to say where the files of a run give one image or category different ids."""
+    return table.sources.disagreements("id")
 
 
 def _column(table: ReadTable, title: str) -> Cells | None:
@@ -235,10 +321,27 @@ def _kind_of_runs(paths: Sequence[PathLike]) -> str:
 
 
 def _with_site_of_run(table: ReadTable, paths: Sequence[PathLike]) -> ReadTable:
-    """A catalogue is measured in what its run was: units, scale, area and body are kept."""
-    if len(paths) != 1 or not is_run(Path(paths[0])) or table.site.units != "px":
+    """A catalogue is measured in what its run was: units, scale, area and body are kept.
+
+    So are ids, names and sizes that the run's files have of images and categories.
+    """
+    if len(paths) != 1 or not is_run(Path(paths[0])):
         return table
-    return replace(table, site=_site_of_run(Path(paths[0])))
+    sources = _sources_of_run(Path(paths[0]))
+    table = replace(table, sources=sources, shares=sources.shares)
+    return table if table.site.units != "px" else replace(table, site=_site_of_run(Path(paths[0])))
+
+
+def _sources_of_run(folder: Path) -> SourceTables:
+    if not (folder / SOURCE_TABLES).exists():
+        return SourceTables()
+    try:
+        return SourceTables.read(_read(folder, SOURCE_TABLES, LARGEST_TABLES))
+    except ValueError as error:
+        raise InputError(
+            f"{folder / SOURCE_TABLES}: damaged, so ids of images are not known: {error}; remove "
+            "it to write new ones"
+        ) from None
 
 
 def _site_of_run(folder: Path) -> Site:

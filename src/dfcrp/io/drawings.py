@@ -31,6 +31,7 @@ from dfcrp.io.tables import (
 from dfcrp.items.checks import LONGEST_NAME, quoted
 from dfcrp.items.image_names import Mention, composed, refuse_same_name, size_or_none
 from dfcrp.items.site import Site
+from dfcrp.items.source_tables import FileTables
 
 NO_CIRCLE = "polygon that is not a circle"
 NEGATIVE_BOX = "box that is of negative width or height"
@@ -97,6 +98,9 @@ class Drawings:
         self._images: dict[Mention, str] = {}
         #: Whether lengths are shares of the sides of the image.
         self.shares = False
+        #: What the file says of itself and of its categories.
+        self.fields: dict[str, Any] = {}
+        self.categories: dict[str, Mapping[str, Any]] = {}
         #: The shapes of all marks, once they are asked for.
         self._shapes: set[str] = set()
 
@@ -173,15 +177,16 @@ class Drawings:
         *,
         number: str | None = None,
         size: Sequence[Any] = (),
+        fields: Mapping[str, Any] | None = None,
     ) -> str | None:
         """The name that stands for an image here, until all lists are read.
 
         ``number`` is how the program tells images apart, ``size`` the width and height in pixels,
-        which may be anything: what is no size says nothing.
+        which may be anything: what is no size says nothing. ``fields`` is what else is said of it.
         """
         if path is None or not path.strip():
             return None
-        picture = Mention(path.strip(), number, size_or_none(size), drawn=True)
+        picture = Mention(path.strip(), number, size_or_none(size), drawn=True, fields=fields or {})
         if picture not in self._images:
             taken = set(self._images.values())
             short = composed(picture.path)[-LONGEST_NAME // 2 :]
@@ -246,6 +251,7 @@ class Drawings:
             tuple(self._looked),
             {key: picture for picture, key in self._images.items()},
             self.shares,
+            FileTables(fields=self.fields, categories=self.categories),
         )
 
     def _other_notes(self) -> list[str]:

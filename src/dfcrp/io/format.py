@@ -35,3 +35,9 @@ class Format:
     """The kinds of items it can hold; None: all."""
     writers: tuple[tuple[str, Writer], ...] = ()
     """Endings of file names, and what writes such a file."""
+    target: str | None = None
+    """What ``--to`` calls it, if it is written for the tool that it comes from."""
+    write: Writer | None = None
+    """What writes it then."""
+    ending: str = ""
+    """How the name of such a file ends; nothing where it is a folder."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -121,11 +120,15 @@ def _renamed(
         experts = about.get("expert") or [None] * len(about["image"])
         about["image"] = [name(*pair) for pair in zip(experts, about["image"], strict=True)]
     looked = [(name(expert, image), expert) for image, expert in table.looked]
-    aliases = Counter[tuple[str, str]]()
-    for (_, image), new in names.items():
-        picture = table.pictures.get(image) or Mention(image)
-        aliases[composed(picture.path), new] += 1
-    return replace(table, about=about, looked=looked, aliases=frozenset(aliases))
+    known = {
+        (new, table.pictures.get(image) or Mention(image)): None
+        for (_, image), new in sorted(names.items())
+    }
+    # In the order of the file.
+    order = {image: at for at, image in enumerate(table.pictures.values())}
+    named = sorted(known, key=lambda pair: order.get(pair[1], len(order)))
+    aliases = frozenset((composed(picture.path), new) for new, picture in named)
+    return replace(table, about=about, looked=looked, aliases=aliases, named=tuple(named))
 
 
 def naming(table: ReadTable) -> Callable[[str], str]:

@@ -82,7 +82,7 @@ def _looked_geojson(file: Path) -> Looked:
     return looks_in_rows(rows, parts)
 
 
-def _property(properties: dict[str, Any], role: str, where: str) -> str:
+def _property(properties: dict[str, object], role: str, where: str) -> str:
     names = ABOUT[role] | ABOUT_ELSE.get(role, frozenset())
     values = [value for title, value in properties.items() if plain(title) in names]
     if role == "expert" and len(values) != 1:
@@ -96,7 +96,7 @@ def _property(properties: dict[str, Any], role: str, where: str) -> str:
 
 def kept_looks(
     table: ReadTable,
-    looked: Any,
+    looked: object,
     items: Items,
     image: str | Sequence[str] | None,
     exclude_experts: str | Sequence[str],

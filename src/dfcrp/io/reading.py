@@ -10,6 +10,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,7 @@ from dfcrp.items.image_names import checked_mode, composed
 from dfcrp.items.items import Items
 from dfcrp.items.looks import with_looks
 from dfcrp.items.site import DOUBTFUL, MOST_UNUSED, Site, Source
+from dfcrp.items.source_tables import FileTables, Gathered, SourceFile, SourceTables
 from dfcrp.likelihoods.registry import likelihood_named
 
 MOST_NAMED = 3
@@ -133,7 +135,23 @@ def join(
         warnings.warn(text, DfcrpWarning, stacklevel=3)
     whole = _joined(parts)
     doubts = [DOUBTFUL + text for text in warned]
-    return replace(whole, notes=(*dict.fromkeys(whole.notes), *told, *doubts))
+    notes = (*dict.fromkeys(whole.notes), *told, *doubts)
+    return replace(whole, notes=notes, sources=_source_tables(parts))
+
+
+def _source_tables(parts: Sequence[ReadTable]) -> SourceTables:
+    """What the files say of their images and categories, by the names that all know them by."""
+    gathered = Gathered()
+    for part in parts:
+        tables = part.tables
+        gathered.file(SourceFile(part.name, tables.format, tables.fields, part.shares))
+        for name, picture in part.named:
+            if not picture.drawn:
+                continue  # a table has its name only
+            gathered.image(name, picture.path, picture.number, picture.size, picture.fields)
+        for name, fields in tables.categories.items():
+            gathered.category(name, fields)
+    return gathered.tables()
 
 
 def _with_composed_stem(part: ReadTable) -> ReadTable:
@@ -319,6 +337,7 @@ def _joined(parts: Sequence[ReadTable]) -> ReadTable:
         tuple(note for part in parts for note in part.notes),
         any(part.shares for part in parts),
         frozenset().union(*(part.aliases for part in parts)),
+        tables=reduce(FileTables.joined, (part.tables for part in parts)),
     )
 
 
@@ -411,7 +430,15 @@ def _perhaps(part: ReadTable) -> str:
 
 
 def _named_after_files(parts: Sequence[ReadTable]) -> list[ReadTable]:
-    if len(parts) == 1:
+    if len(parts) == 1 and likelihood_named(parts[0].kind).text:
+        [part] = parts
+        note = (
+            f"{part.name} names no source, so it is one list, and records in it that are of one "
+            "object are searched for; if it joins several lists, say which column names them with "
+            "--columns expert=NAME"
+        )
+        parts = [replace(part, notes=(*part.notes, note), told=(*part.told, note))]
+    elif len(parts) == 1:
         raise InputError(
             f"{parts[0].name}: no column for expert{_perhaps(parts[0])}; name it with --columns "
             f"expert=NAME "
@@ -533,9 +560,20 @@ def read_items(
         sources=_sources(parts, keep),
         filters={name: value for name, value in filters.items() if value},
         notes=tuple(table.notes),
+        source_tables=_of_items(table.sources, whole.select(keep), image),
     )
     items.warn_of_repeats()
     return items if pairs_looked is None else _with_looks(items, pairs_looked, looked)
+
+
+def _of_items(
+    tables: SourceTables, items: Items, image: str | Sequence[str] | None
+) -> SourceTables:
+    """The tables of these images, and the category of the items if there is one alone."""
+    if image is not None:
+        tables = tables.on([image] if isinstance(image, str) else image)
+    only = items.categories[0] if len(items.categories) == 1 else None
+    return replace(tables, only_category=only)
 
 
 def _with_looks(items: Items, pairs: Any, looked: Any) -> Items:

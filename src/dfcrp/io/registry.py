@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from dfcrp.errors import InputError
+from dfcrp.errors import InputError, SettingsError, did_you_mean
 from dfcrp.io.format import Format, GivenFile, Writer
 from dfcrp.io.formats import (
     coco,
@@ -88,6 +89,9 @@ WRITERS: dict[str, Writer] = {
     **dict(geopackage.WRITERS),
 }
 
+#: Formats of annotation tools, by what ``--to`` calls them.
+TARGETS: dict[str, Format] = {form.target: form for form in FORMATS if form.target is not None}
+
 FOLDER_ENDINGS = (
     *(".json", ".geojson", ".xml", ".csv", ".parquet", ".diam", ".scc", ".shp"),
     *(".box", ".star", ".cbox"),
@@ -111,7 +115,8 @@ def _read(file: GivenFile, options: ReadOptions) -> RawTable:
             f"{file.name}: {form.name} files hold {', '.join(form.kinds)}, not {options.kind}; "
             "give a table, as CSV or Parquet, or say what is wanted with --likelihood"
         )
-    return form.read(file, options)
+    table = form.read(file, options)
+    return replace(table, tables=replace(table.tables, format=form.name))
 
 
 def bytes_of(name: str, path: Path) -> bytes:
@@ -148,13 +153,27 @@ def _refuse_size(name: str, size: int) -> None:
     )
 
 
-def writer_for(path: Path) -> Writer:
-    """Find what writes a file of this name; the longest ending counts."""
+def writer_for(path: Path, to: str | None = None, came_from: str | None = None) -> Writer:
+    """Find what writes a file of this name: what ``to`` says, or else the longest ending.
+
+    Endings that several formats have, and a name without one, are of the format that the items
+    came from, if that is one of these.
+    """
+    if to is not None:
+        form = TARGETS.get(to)
+        if form is None or form.write is None:
+            raise SettingsError(
+                f"--to {to}{did_you_mean(to, TARGETS)}: it must be one of {', '.join(TARGETS)}"
+            )
+        return form.write
+    origin = next((form for form in TARGETS.values() if form.name == came_from), None)
+    if origin is not None and origin.write is not None and path.suffix.lower() == origin.ending:
+        return origin.write
     name = path.name.lower()
     for ending in sorted(WRITERS, key=len, reverse=True):
         if name.endswith(ending):
             return WRITERS[ending]
     raise InputError(
         f"{path}: cannot tell the format from {path.suffix or 'a name without ending'!r}; "
-        f"end the name in {', '.join(WRITERS)}"
+        f"end the name in {', '.join(WRITERS)}, or say it with --to ({', '.join(TARGETS)})"
     )

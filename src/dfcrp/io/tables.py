@@ -32,6 +32,7 @@ from dfcrp.items.columns import (
 )
 from dfcrp.items.image_names import Mention, in_one_spelling
 from dfcrp.items.site import MOST_UNUSED, Site
+from dfcrp.items.source_tables import FileTables, SourceTables
 from dfcrp.likelihoods.registry import likelihood_named
 
 _NAMED_ROWS = 5
@@ -127,6 +128,14 @@ class ReadTable:
     sha256: str = ""
     told: tuple[str, ...] = ()
     """What the user was told of it."""
+    tables: FileTables = field(default_factory=FileTables)
+    """What the file says besides items and images."""
+    named: tuple[tuple[str, Mention], ...] = ()
+    """Images by the names that all lists know them by, once these are found."""
+    sources: SourceTables = field(default_factory=SourceTables)
+    """What all files say of images and categories, once they are joined."""
+    scores: bool = True
+    """Whether scores are written where a format has them."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -176,6 +185,8 @@ class RawTable:
     """What the file says of images, by the names in the column; of others there is the name."""
     shares: bool = False
     """Whether lengths are shares of the sides of the image."""
+    tables: FileTables = field(default_factory=FileTables)
+    """What the file says besides items and images."""
 
     def where(self, record: int) -> str:
         """The place of a record, for messages."""
@@ -235,6 +246,7 @@ class RawTable:
             notes,
             self.shares,
             name=self.name,
+            tables=self.tables,
         )
 
     def _in_km(self, roles: Roles, columns: dict[str, Any]) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def parse_json(text: str, where: str) -> Any:
         raise InputError(f"{where}: the JSON is nested too deeply; export the file again") from None
 
 
-def as_object(value: Any, where: str) -> dict[str, Any]:
+def as_object(value: object, where: str) -> dict[str, Any]:
     """Insist on {...}."""
     if isinstance(value, dict):
         return value
@@ -71,14 +71,14 @@ def as_object(value: Any, where: str) -> dict[str, Any]:
     )
 
 
-def as_list(value: Any, where: str) -> list[Any]:
+def as_list(value: object, where: str) -> list[Any]:
     """Insist on [...]."""
     if isinstance(value, list):
         return value
     raise InputError(f"{where}: {quoted(str(value)[:100])} should be [...]; export the file again")
 
 
-def text_or_none(value: Any) -> str | None:
+def text_or_none(value: object) -> str | None:
     """A name, whether it came as text or as a number; None if there is none."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         return None

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
+from dfcrp.items.coded import CodedColumn, NumberColumn
 from dfcrp.values import Array, Json
 
 Cells = Sequence[object] | Array
@@ -81,7 +82,7 @@ def check_columns(
     return columns
 
 
-def checked_words(said: Mapping[str, Any], count: int, place: Place) -> Json:
+def checked_words(said: Mapping[str, object], count: int, place: Place) -> Json:
     """What items say of their objects, by role; None where it is None or says nothing at all."""
     found: Json = {}
     for role, raw in said.items():
@@ -121,6 +122,10 @@ def _checked_names(role: str, cells: Cells, place: Place) -> NDArray[np.str_] | 
 
 def to_numbers(cells: Cells) -> NDArray[np.float64]:
     """Read a column as floats; what is not a number becomes NaN."""
+    if isinstance(cells, NumberColumn):
+        return cells.numbers.copy()
+    if isinstance(cells, CodedColumn):
+        return to_numbers(cells.words)[cells.codes]
     if isinstance(cells, np.ndarray):
         if cells.dtype.kind in "iuf":
             return np.array(cells, dtype=np.float64)
@@ -138,6 +143,8 @@ def to_numbers(cells: Cells) -> NDArray[np.float64]:
 
 def to_names(cells: Cells) -> list[str]:
     """Read a column as names, without blanks around them; a missing one becomes empty."""
+    if isinstance(cells, CodedColumn):
+        return cells.each([_name(word) for word in cells.words]).tolist()
     return [_name(cell) for cell in (cells.tolist() if isinstance(cells, np.ndarray) else cells)]
 
 
@@ -241,6 +248,8 @@ def bad_names(names: list[str]) -> NDArray[np.intp]:
 
 def _one_dimensional(role: str, raw: object) -> Cells:
     """Give a column that can be indexed by position, which a pandas series cannot."""
+    if isinstance(raw, CodedColumn | NumberColumn):
+        return raw
     if isinstance(raw, (list, tuple)):
         if raw and isinstance(raw[0], (list, tuple, np.ndarray)):
             raise InputError(f"{role} is a table, not a column; give one value per item")
@@ -293,7 +302,7 @@ def quoted(text: str) -> str:
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
-def checked_pairs(candidates: Any, n: int) -> NDArray[np.int64]:
+def checked_pairs(candidates: object, n: int) -> NDArray[np.int64]:
     """Each pair of n items once, the smaller number first; an item with itself is no pair."""
     pairs = np.asarray(candidates)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.issubdtype(pairs.dtype, np.integer):

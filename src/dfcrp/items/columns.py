@@ -233,7 +233,7 @@ def recognise(
     likelihood: Likelihood,
     choice: ColumnChoice,
     where: str,
-    cells: Sequence[Any] | None = None,
+    cells: Sequence[object] | None = None,
 ) -> Roles:
     """Map each role that the table fills to the position of its column.
 
@@ -481,7 +481,9 @@ class _Recognition:
         return ""
 
 
-def suspects(header: Sequence[str], columns: Sequence[Any], roles: Roles) -> list[tuple[str, str]]:
+def suspects(
+    header: Sequence[str], columns: Sequence[object], roles: Roles
+) -> list[tuple[str, str]]:
     """Columns without a role that look as if they had one: the role, and the column's name.
 
     Only images and experts, which change what may share a cluster; only where no column has the

@@ -335,7 +335,7 @@ def refuse_together(reason: str, rows: Iterable[Decision]) -> None:
     )
 
 
-class Links:
+class DecidedLinks:
     """Which items decisions bring together, and by which of them."""
 
     def __init__(self, n: int, stands: Sequence[Standing]) -> None:
@@ -404,7 +404,7 @@ def with_decisions(items: Items, decisions: Any) -> Items:
     if not every:
         return items
     _check_values(given, stands)
-    links, fewest = Links(len(given), stands), Fewest()
+    links, fewest = DecidedLinks(len(given), stands), Fewest()
     _contradictions(given, stands, links, fewest)
     fewest.refuse()
     corrected, kept = _corrected(given, stands)
@@ -439,7 +439,9 @@ def _answers(stands: Sequence[Standing], kinds: Iterable[str]) -> dict[int, list
     return found
 
 
-def _contradictions(items: Items, stands: Sequence[Standing], links: Links, fewest: Fewest) -> None:
+def _contradictions(
+    items: Items, stands: Sequence[Standing], links: DecidedLinks, fewest: Fewest
+) -> None:
     """What cannot be whatever the model."""
     name = items.id.tolist()
     own = _answers(stands, ("expert", "slip", "real", "not_real", "category"))
@@ -525,7 +527,7 @@ def _corrected(items: Items, stands: Sequence[Standing]) -> tuple[Items, Codes]:
     return found.take(kept) if slip.any() else found, kept
 
 
-def _decided(n: int, stands: Sequence[Standing], links: Links) -> Decided:
+def _decided(n: int, stands: Sequence[Standing], links: DecidedLinks) -> Decided:
     """The arrays, over all items."""
     reality, category = np.zeros(n, np.int8), np.full(n, "", dtype=object)
     apart = {
@@ -554,7 +556,7 @@ def refuse_shared_experts(items: Items) -> None:
         return
     given = items.given
     stands = standing(given, items.decisions)
-    links, fewest = Links(len(given), stands), Fewest()
+    links, fewest = DecidedLinks(len(given), stands), Fewest()
     expert = dict(zip(range(len(given)), given.expert.tolist(), strict=True))
     why: dict[int, Decision] = {}
     for one in stands:

@@ -69,7 +69,7 @@ def footprint_columns(names: Iterable[Any], where: str) -> Json:
 
 
 def footprints_in(
-    table: Mapping[str, Sequence[Any]], where: Callable[[int, str], str]
+    table: Mapping[str, Sequence[object]], where: Callable[[int, str], str]
 ) -> list[Footprint | None]:
     """The footprint of each row of the columns that ``footprint_columns`` found; None: all."""
     if "footprint" in table:
@@ -115,7 +115,7 @@ def read_footprint(value: Any, where: str) -> Footprint | None:
     )
 
 
-def _is_nothing(value: Any) -> bool:
+def _is_nothing(value: object) -> bool:
     if isinstance(value, str):
         return not value.strip()
     return value is None or (isinstance(value, (float, np.floating)) and math.isnan(value))
@@ -153,7 +153,7 @@ def _from_wkt(text: str, where: str) -> list[Any]:
     return found if text.lstrip()[:5].upper() == "MULTI" else [found]
 
 
-def _from_geojson(shape: Mapping[str, Any], where: str) -> list[Any]:
+def _from_geojson(shape: Mapping[str, object], where: str) -> list[Any]:
     """Coordinates of a (multi)polygon, or of the geometry of a feature."""
     inner = shape.get("geometry") if shape.get("type") == "Feature" else shape
     kind = inner.get("type") if isinstance(inner, Mapping) else None
@@ -166,7 +166,7 @@ def _from_geojson(shape: Mapping[str, Any], where: str) -> list[Any]:
     return list(found) if isinstance(found, Sequence) else []
 
 
-def _checked(polygons: list[Any], where: str) -> Footprint:
+def _checked(polygons: list[object], where: str) -> Footprint:
     """Rings of numbers that have an area."""
     found = []
     for polygon in polygons:

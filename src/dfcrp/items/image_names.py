@@ -90,6 +90,8 @@ class Mention:
     drawn: bool = False
     """Whether a drawing tool wrote it, so that what lies before a slash is a folder. Of a table
     only what ends like an image file is a path: other names may have any characters."""
+    fields: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """What else the file says of it, for results that go back to the program."""
 
     @cached_property
     def parts(self) -> Parts:
@@ -154,7 +156,8 @@ class _OneImage:
     def parts(self) -> Parts:
         """Folders and name, as far as they are part of what makes it this image."""
         length = len(self.key)
-        return max((one.picture.parts[-length:] for one in self.seen), key=_spelling)
+        # Most lists write it alike.
+        return max({one.picture.parts[-length:] for one in self.seen}, key=_spelling)
 
 
 def checked_mode(mode: str) -> str:

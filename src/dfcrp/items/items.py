@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -21,8 +20,9 @@ from dfcrp.items.columns import ColumnChoice, frame_columns, quoted_names, title
 from dfcrp.items.decisions import Decided, Decision
 from dfcrp.items.footprints import Footprint, Look, as_text, cut_into_zones
 from dfcrp.items.image_names import Mention, checked_mode, composed, in_one_spelling, name_images
-from dfcrp.items.looks import Looks, looks_of, on_images, with_looks
+from dfcrp.items.looks import Looks, looks_of, with_looks
 from dfcrp.items.site import DOUBTFUL, Site, Source
+from dfcrp.items.source_tables import SourceTables
 from dfcrp.likelihoods.base import Likelihood
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.priors.base import Zones
@@ -74,6 +74,8 @@ class Items:
         together; None: their own.
     notes : tuple of str
         What was joined, renamed or repaired in reading.
+    source_tables : SourceTables
+        What the files say of images and categories besides their names: ids, sizes and the like.
     decisions : tuple of Decision
         What people decided about the items, in the order in which they did.
     decided : Decided or None
@@ -112,6 +114,7 @@ class Items:
     site: Site = field(default_factory=Site)
     origin: NDArray[np.float64] | None = None
     notes: tuple[str, ...] = ()
+    source_tables: SourceTables = field(default_factory=SourceTables)
     decisions: tuple[Decision, ...] = ()
     decided: Decided | None = None
     given: Items | None = None
@@ -463,7 +466,19 @@ class Items:
 
     def of_image(self, name: str, rows: NDArray[np.int64]) -> Items:
         """The items of one image, in these rows; its experts are those who looked at it."""
-        return self._with_rows(rows, on_images(self.looked, [name]))
+        looked = self.looked
+        if looked is not None:
+            looked = looked[self._looks_by_image.get(name, np.zeros(0, np.int64))]
+        return self._with_rows(rows, looked)
+
+    @cached_property
+    def _looks_by_image(self) -> dict[str, NDArray[np.int64]]:
+        """The rows of ``looked`` of each image: sought once, not for every image."""
+        return {} if self.looked is None else rows_by_name(self.looked[:, 0].tolist())
+
+    @cached_property
+    def _expert_numbers(self) -> dict[str, int]:
+        return {name: at for at, name in enumerate(self.experts)}
 
     def _with_rows(self, rows: NDArray[np.int64], looked: NDArray[np.str_] | None) -> Items:
         """These rows and looks; experts are those who looked, or else who have an item."""
@@ -471,20 +486,19 @@ class Items:
         def kept(values: NDArray[Any] | None) -> Any:
             return None if values is None else values[rows]
 
-        families, there = self.families[rows], set()
+        families = self.families[rows]
+        present = families
         footprints: Mapping[Look, Footprint] = {}
         if looked is not None:
             # Whoever has an item on an image looked at it (``with_looks``).
-            there = set(looked[:, 1].tolist())
-            given, pairs = self.footprints or {}, set(map(tuple, looked.tolist()))
-            footprints = {look: part for look, part in given.items() if look in pairs}
-        present = np.zeros(len(self.experts), bool)
-        present[families] = True
-        present |= [name in there for name in self.experts]
-        experts = tuple(
-            name for name, is_kept in zip(self.experts, present, strict=True) if is_kept
-        )
-        families = (np.cumsum(present) - 1)[families]
+            numbers = self._expert_numbers
+            there = [numbers[name] for name in looked[:, 1].tolist() if name in numbers]
+            present = np.append(families, np.array(there, np.int64))
+            given, pairs = self.footprints or {}, map(tuple, looked.tolist())
+            footprints = {look: given[look] for look in pairs if look in given}
+        present = np.unique(present)
+        experts = tuple(self.experts[at] for at in present)
+        families = np.searchsorted(present, families)
         return replace(
             self,
             columns={name: values[rows] for name, values in self.columns.items()},
@@ -553,10 +567,7 @@ class Items:
         """The rows of each image, in input order; images sorted by name."""
         if self.image is None:
             return {}
-        names, codes = encode(self.image.tolist())
-        order = np.argsort(codes, kind="stable")
-        ends = np.cumsum(np.bincount(codes, minlength=len(names)))
-        return dict(zip(names, np.split(order, ends[:-1]), strict=True))
+        return rows_by_name(self.image.tolist())
 
     def warn_of_repeats(self) -> None:
         """Warn of items that repeat one by the same expert exactly.
@@ -625,6 +636,16 @@ def _refuse_other_columns(likelihood: Likelihood, columns: Mapping[str, Any]) ->
             raise InputError(f"{likelihood.name} have the columns {listed}, not {given}")
 
 
+def rows_by_name(names: list[str]) -> dict[str, NDArray[np.int64]]:
+    """The rows of each name, in input order; names sorted."""
+    if not names:
+        return {}
+    each, codes = encode(names)
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes, minlength=len(each)))
+    return dict(zip(each, np.split(order, ends[:-1]), strict=True))
+
+
 def encode(names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     """Give the distinct names, sorted, and each name's position among them."""
     distinct = tuple(sorted(set(names)))
@@ -643,107 +664,3 @@ def _add_names(hasher: Any, names: list[str] | None) -> None:
     hasher.update("".join(distinct).encode())
     if codes is not None:
         hasher.update(codes.astype("<i8").tobytes())
-
-
-def items_of(
-    data: Any,
-    experts: Any = None,
-    kind: str = "diagonal",
-    candidates: Any = None,
-) -> Items:
-    """One row per item; ``experts`` says whose list each is on, as a name or number."""
-    columns = _matrix_columns(data, kind)
-    n = len(next(iter(columns.values())))
-    if experts is not None:
-        raw = np.asarray(experts)
-        if raw.shape != (n,):
-            raise InputError(
-                f"families must be {n} names or numbers, one per item, not {raw.shape}"
-            )
-        experts = [str(name) for name in raw.tolist()]
-    return Items.from_columns(columns, experts, kind=kind, candidates=candidates)
-
-
-def items_of_tables(data: Any, kind: str, candidates: Any = None) -> Items | None:
-    """Items of a frame that says whose list a row is on, or of several frames, a list each.
-
-    None of what is something else.
-    """
-    if isinstance(data, (str, os.PathLike)):
-        raise InputError(
-            f"the items are a table, not the name of a file; read it first: "
-            f"dfcrp.fit(dfcrp.read_items({str(data)!r}, {kind!r}))"
-        )
-    named = _frames(data)
-    if named:
-        return _of_frames(named, kind, candidates)
-    likelihood = likelihood_named(kind)
-    if not _is_frame(data) or not likelihood.text:
-        return None
-    described, about, _ = frame_columns(data, likelihood)
-    if "expert" not in about:
-        return None
-    items = Items.from_columns(described, kind=kind, candidates=candidates, **about)
-    return items
-
-
-def _is_frame(data: Any) -> bool:
-    return isinstance(data, Mapping) or len(getattr(data, "columns", ())) > 0
-
-
-def _frames(data: Any) -> dict[str, Any]:
-    """Frames by the names of their lists: of a dict, or of a list numbers."""
-    if isinstance(data, Mapping):
-        there = data and all(hasattr(one, "columns") for one in data.values())
-        return {str(name): one for name, one in data.items()} if there else {}
-    if isinstance(data, (list, tuple)) and len(data) and all(map(_is_frame, data)):
-        return {f"list {number + 1}": one for number, one in enumerate(data)}
-    return {}
-
-
-def _of_frames(frames: Mapping[str, Any], kind: str, candidates: Any) -> Items:
-    """One list for each frame; all must have the same columns."""
-    likelihood = likelihood_named(kind)
-    columns: dict[str, list[Any]] = {}
-    experts: list[str] = []
-    first = next(iter(frames))
-    for name, frame in frames.items():
-        choice = {"expert": None}
-        described, about, _ = frame_columns(frame, likelihood, choice)
-        about.pop("expert", None)
-        if columns and set(described) != set(columns):
-            raise InputError(
-                f"{name}: the columns are {quoted_names(list(described))}, but of {first} they are "
-                f"{quoted_names(list(columns))}; rename them, or leave some out, so that all "
-                "are the same"
-            )
-        for title, values in described.items():
-            columns.setdefault(title, []).extend(list(values))
-        experts += [name] * len(next(iter(described.values())))
-    return Items.from_columns(columns, experts, kind=kind, candidates=candidates)
-
-
-def _matrix_columns(data: Any, kind: str) -> dict[str, Any]:
-    """Columns by their own names; of a matrix by those of the kind, or x1, x2, ..."""
-    names = list(data) if isinstance(data, Mapping) else list(getattr(data, "columns", ()))
-    wanted = likelihood_named(kind).columns
-    if names:
-        found = {str(name): data[name] for name in names}
-        if wanted is None or set(found) == set(wanted) or len(found) != len(wanted):
-            return (
-                {name: found[name] for name in wanted if name in found}
-                if (wanted is not None and set(found) == set(wanted))
-                else found
-            )
-        return dict(zip(wanted, found.values(), strict=True))
-    matrix = np.asarray(data)
-    if matrix.ndim != 2 or matrix.shape[1] == 0:
-        raise InputError(
-            f"items are a matrix with one row each and at least one column, not {matrix.shape}"
-        )
-    if wanted is not None and len(wanted) != matrix.shape[1]:
-        raise InputError(
-            f"{kind} have {len(wanted)} columns ({', '.join(wanted)}), not {matrix.shape[1]}"
-        )
-    titles = wanted or tuple(f"x{j + 1}" for j in range(matrix.shape[1]))
-    return dict(zip(titles, matrix.T, strict=True))

@@ -124,7 +124,7 @@ def _pair(row: Any) -> tuple[str, str]:
     return str(image), str(expert)
 
 
-def with_looks(items: Items, looked: Any, *, tell: bool = True) -> Items:
+def with_looks(items: Items, looked: object, *, tell: bool = True) -> Items:
     """The items together with who looked; an expert with an item on an image looked at it.
 
     ``tell`` warns of experts with items on images at which they did not look.
@@ -190,11 +190,6 @@ def _warn(missing: list[tuple[str, str]]) -> None:
         DfcrpWarning,
         stacklevel=4,
     )
-
-
-def on_images(looked: Pairs | None, images: Iterable[str]) -> Pairs | None:
-    """The looks at some images."""
-    return None if looked is None else looked[np.isin(looked[:, 0], list(images))]
 
 
 def without_experts(looked: Pairs | None, experts: Iterable[str]) -> Pairs | None:

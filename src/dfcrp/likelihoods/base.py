@@ -28,6 +28,7 @@ from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
+    from dfcrp.likelihoods.differences import ExpertBias
     from dfcrp.posterior.posterior import Posterior
     from dfcrp.settings.config import Config
 
@@ -193,7 +194,7 @@ class Likelihood:
         """The columns of ``columns`` from checked ones that may say it in another way."""
         return columns
 
-    def complete(self, values: Mapping[str, Any]) -> Json:
+    def complete(self, values: Mapping[str, object]) -> Json:
         """The given settings with what follows from them."""
         return dict(values)
 
@@ -287,7 +288,7 @@ class Likelihood:
         found = {name: summarise(values.ravel()).as_dict() for name, values in samples.items()}
         return {**self.learned_about(items), **found}
 
-    def learned_words(self, found: Mapping[str, Any]) -> list[str]:
+    def learned_words(self, found: Json) -> list[str]:
         """The same in sentences."""
         return []
 
@@ -307,7 +308,7 @@ class Likelihood:
         """Sections of the report that only this kind has; by default, what was learned."""
         return (report.learned,)
 
-    def expert_bias(self, draws: Draws, items: Items) -> Any:
+    def expert_bias(self, draws: Draws, items: Items) -> ExpertBias | None:
         """How experts differ, if that was learned."""
         return None
 

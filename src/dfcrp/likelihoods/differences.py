@@ -9,9 +9,9 @@ are a few with enough items each.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,22 @@ from dfcrp.rounding import estimate_of
 from dfcrp.summaries.streaming import Interval, summarise
 from dfcrp.values import Json
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    class Undecided(DataclassInstance, Protocol):
+        """Settings that may leave it to the data whether experts differ."""
+
+        @property
+        def tails(self) -> str:
+            """Whether items may be careless."""
+
+        @property
+        def expert_bias(self) -> str:
+            """In what experts differ."""
+
+
+S = TypeVar("S", bound="Undecided")
 Floats = NDArray[np.float64]
 #: What is stored with a draw.
 OFFSET, NOISE, SPREAD = "offset", "log_noise", "log_noise_sd"
@@ -219,7 +235,7 @@ def new_levels(
     )
 
 
-def careless_words(found: Mapping[str, Any], noun: str) -> list[str]:
+def careless_words(found: Json, noun: str) -> list[str]:
     """How many items are careless, in a sentence."""
     row = found.get("careless_percent")
     if row is None:
@@ -231,7 +247,7 @@ def careless_words(found: Mapping[str, Any], noun: str) -> list[str]:
     ]
 
 
-def decide(settings: Any, experts: Codes, images: Codes | None = None) -> Any:
+def decide(settings: S, experts: Codes, images: Codes | None = None) -> S:
     """The settings with a decision in place of each "auto".
 
     ``experts`` are codes of who listed each item. With ``images`` each is fitted by itself: then

@@ -41,7 +41,7 @@ class OwnLikelihood(Likelihood):
 
     Settings: type[Any] = NoSettings
 
-    def complete(self, values: Mapping[str, Any]) -> Json:
+    def complete(self, values: Mapping[str, object]) -> Json:
         """How experts differ is for the likelihood itself to say."""
         kept = dict(values)
         own = "expert_bias" in _names(self.Settings)
@@ -91,7 +91,7 @@ class OwnLikelihood(Likelihood):
         law = np.moveaxis(draws.shared(slice(len(names))), 2, 0)
         return dict(zip(names, law, strict=False))
 
-    def learned_words(self, found: Mapping[str, Any]) -> list[str]:
+    def learned_words(self, found: Json) -> list[str]:
         """The mean of each."""
         rows = (f"{name} {row['mean']:.3g}" for name, row in found.items())
         return [f"Learned from the data: {', '.join(rows)}."]

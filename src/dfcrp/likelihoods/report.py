@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dfcrp.markup import Column, Section, counted, estimate_of, join, listed, one, paragraph, table
+from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -39,7 +40,7 @@ def reach_words(radius: float | str | None, nearest: int | None, noun: str) -> l
     return [f"{an_item} could only join clusters with a member within {radius:g} of it."]
 
 
-def estimates(found: Mapping[str, Any], names: Mapping[str, str]) -> list[list[object]]:
+def estimates(found: Json, names: Mapping[str, str]) -> list[list[object]]:
     """Rows of a table: each number of ``names`` that there is, with its 95 % interval."""
     return [[words, *estimate_of(found[name])] for name, words in names.items() if name in found]
 

@@ -91,7 +91,7 @@ def prepare_traces(
         "number of clusters": posterior.n_clusters,
         f"clusters of {in_words(wanted)}": consensus,
         **learned(posterior, behind=False),
-        posterior.quantity_words["α"]: posterior.alpha,
+        posterior.quantity_words_at(())["α"]: posterior.alpha,
         **learned(posterior, behind=True),
     }
     if failed:
@@ -108,7 +108,8 @@ def prepare_traces(
 
 def what_failed(posterior: Posterior, shown: set[str]) -> dict[str, NDArray[np.float64]]:
     """Of what the verdict is on and is not shown yet, what failed, worst first."""
-    limits, words = Limits(), posterior.quantity_words
+    limits = Limits()
+    words = posterior.quantity_words_at(posterior.draws.columns.judged)
     series = {
         words.get(name, name): values
         for name, values in (
@@ -127,10 +128,12 @@ def what_failed(posterior: Posterior, shown: set[str]) -> dict[str, NDArray[np.f
 
 def learned(posterior: Posterior, *, behind: bool) -> dict[str, NDArray[np.float64]]:
     """Of the other answers, or of the model parameters, those with the largest R-hat."""
-    columns, words = posterior.draws.columns, posterior.quantity_words
-    judged, names = columns.judged_of(behind=behind), columns.names
+    columns = posterior.draws.columns
+    judged = columns.judged_of(behind=behind)
+    words = posterior.quantity_words_at(judged)
     shared = posterior.draws.shared(judged)
-    found = {words[names[at]]: shared[:, :, k] for k, at in enumerate(judged)}
+    names = columns.names_at(judged)
+    found = {words[name]: shared[:, :, k] for k, name in enumerate(names)}
     if len(found) > MAX_LEARNED:
         verdict = posterior.convergence
         known_of = verdict.parameters if behind else verdict.diagnostics

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from dfcrp.draws import Draws
 from dfcrp.errors import InputError, did_you_mean
 from dfcrp.items.items import Items
 from dfcrp.posterior import tables
-from dfcrp.posterior.categories import CategorySummary, category_summary
 from dfcrp.posterior.findings import Findings, Series, Totals, find, spaced
 from dfcrp.posterior.images import Pool, SharedDraws, Summaries, judge_images
 from dfcrp.posterior.model_fit import model_fit
@@ -32,15 +31,17 @@ from dfcrp.summaries.fit import ModelFit
 from dfcrp.summaries.membership import Membership
 from dfcrp.summaries.point_partition import PointPartition, point_partition, settled
 from dfcrp.summaries.streaming import n_clusters
-from dfcrp.values import Array, Json
+from dfcrp.values import Array
 
 if TYPE_CHECKING:
     import pandas
 
+    from dfcrp.posterior.categories import CategorySummary
     from dfcrp.posterior.posterior import Posterior
+    from dfcrp.priors.detection.answers import DetectionSummary
 
 Samples = dict[str, NDArray[np.float64]]
-CategorySets = list[tuple[str | None, CategorySummary]]
+CategorySets: TypeAlias = "list[tuple[str | None, CategorySummary]]"
 
 
 class Answers(Protocol):
@@ -80,7 +81,7 @@ class Answers(Protocol):
     def learned(self, of: Posterior) -> Samples:
         """What was learned of the scatter, by name (chain, draw)."""
 
-    def detection(self, of: Posterior) -> Any:
+    def detection(self, of: Posterior) -> DetectionSummary | None:
         """The prior's own summary; None if it has none."""
 
     def categories(self, of: Posterior) -> CategorySummary | None:
@@ -138,6 +139,10 @@ class FromDraws:
 
     def categories(self, of: Posterior) -> CategorySummary | None:
         """None if items name fewer than two."""
+        if len(of.items.categories) < 2:
+            return None
+        from dfcrp.posterior.categories import category_summary
+
         return category_summary(of)
 
     def category_sets(self, of: Posterior) -> CategorySets:
@@ -194,7 +199,7 @@ class SingleImage(FromDraws):
         """This one."""
         return of, row
 
-    def detection(self, of: Posterior) -> Any:
+    def detection(self, of: Posterior) -> DetectionSummary | None:
         """Made by the prior from the draws."""
         return of.prior.summarise(of)
 
@@ -228,7 +233,7 @@ class SingleImage(FromDraws):
 
     def doubles(self, of: Posterior) -> pandas.DataFrame:
         """Alone in the point partition, and as close to the object as its own members are."""
-        return tables.doubles_frame(of)
+        return tables.doubles_frame(of.items, of.doubles_columns)
 
 
 class ImageOfMany(SingleImage):
@@ -242,6 +247,16 @@ class ImageOfMany(SingleImage):
     def categories(self, of: Posterior) -> CategorySummary | None:
         """Of all images."""
         return self._all.categories
+
+    def convergence(self, of: Posterior) -> Verdict:
+        """From the draws; what all images share was judged once for all of them."""
+        return check_convergence(
+            of.draws,
+            of.table_counts,
+            of.pairs,
+            known=of.known_of_run_with(self._all.stored_words),
+            stored=self._all.stored_diagnostics,
+        )
 
     def model_fit(self, of: Posterior) -> ModelFit:
         """Of all images."""
@@ -303,7 +318,7 @@ class ManyImages(FromDraws):
 
     def number(self, of: Posterior, number: int) -> Posterior:
         """The posterior of an image by its number among all images of the items."""
-        items = replace(self.parts.items_of(number), origin=of.likelihood.origin(of.items))
+        items = replace(self.parts.items_of(number), origin=of.origin)
         return self._posterior(of, number, items, ImageOfMany(self.parts.rows[number], of))
 
     def _posterior(self, of: Posterior, number: int, items: Items, answers: Answers) -> Posterior:
@@ -352,7 +367,7 @@ class ManyImages(FromDraws):
         assert image.rows is not None
         return image, int(np.searchsorted(image.rows, row))
 
-    def detection(self, of: Posterior) -> Any:
+    def detection(self, of: Posterior) -> DetectionSummary | None:
         """Put together by the prior from those of the images."""
         return of.prior.summarise_images(
             [one.detection for one in of.findings], of.pool.detection, of
@@ -434,10 +449,13 @@ class ManyImages(FromDraws):
 
     def doubles(self, of: Posterior) -> pandas.DataFrame:
         """Those of each image, one after the other."""
-        import pandas
-
-        each = [self.number(of, number).suspected_doubles() for number in self.done]
-        return pandas.concat(each, ignore_index=True)
+        each = []
+        for number, one in zip(self.done, of.findings, strict=True):
+            found = one.doubles or self.number(of, number).doubles_columns
+            rows = self.parts.rows[number]
+            each.append({**found, "marking": rows[found["marking"]], "other": rows[found["other"]]})
+        columns = {name: np.concatenate([one[name] for one in each]) for name in each[0]}
+        return tables.doubles_frame(of.items, columns)
 
 
 class ImagesApart(ManyImages):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from dfcrp.summaries.consensus import family_arrays
 from dfcrp.summaries.kernels.tables import represent_clusters
 from dfcrp.summaries.point_partition import members_by_cluster
 from dfcrp.summaries.streaming import kept, label_blocks, stride_for, summarise
-from dfcrp.values import Array, Json
+from dfcrp.values import Array
 
 if TYPE_CHECKING:
     import pandas
@@ -57,9 +57,9 @@ class CategorySummary:
     #: Whether categories had a say in the clusters.
     in_clusters: bool
 
-    def confusions(self) -> dict[str, list[Any]]:
+    def confusions(self) -> dict[str, list[object]]:
         """One row for each expert, true category and what is said: mean and 95 % interval."""
-        table: dict[str, list[Any]] = {
+        table: dict[str, list[object]] = {
             name: [] for name in ("expert", "category", "said", "p", "p_lo", "p_hi", "n_said")
         }
         found = summarise(self.confusion)
@@ -123,8 +123,9 @@ def category_summary(posterior: Posterior) -> CategorySummary | None:
     )
 
 
-def _chosen(values: Any, step: int) -> Floats:
+def _chosen(values: Array | None, step: int) -> Floats:
     """Every ``step``-th draw of each chain, one chain after the other."""
+    assert values is not None
     some = values[:, ::step]
     return np.asarray(some.reshape(-1, *some.shape[2:]))
 
@@ -195,9 +196,7 @@ def _probabilities(posterior: Posterior, clusters: NDArray[np.int64]) -> tuple[N
 
 
 def category_columns(posterior: Posterior, clusters: NDArray[np.int64]) -> dict[str, Array]:
-    """What the catalogue says of categories; nothing without them."""
-    if not posterior.category_sets:
-        return {}
+    """What the catalogue says of categories."""
     names, found = _probabilities(posterior, clusters)
     known = ~np.isnan(found[:, 0])
     best = np.where(known, np.nan_to_num(found).argmax(axis=1), len(names))
@@ -222,7 +221,7 @@ def confusion_frame(summaries: list[tuple[str | None, CategorySummary]]) -> pand
     """The rows of all summaries; those of images that were drawn by themselves name the image."""
     import pandas
 
-    columns: dict[str, list[Any]] = {}
+    columns: dict[str, list[object]] = {}
     for image, one in summaries:
         table = one.confusions()
         if image is not None:

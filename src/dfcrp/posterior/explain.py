@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from dfcrp.draws import ClusterBlock
 from dfcrp.errors import InputError
 from dfcrp.items.checks import to_texts
-from dfcrp.items.items import Items, items_of
+from dfcrp.items.given import items_of
+from dfcrp.items.items import Items
 from dfcrp.likelihoods.base import Evidence, NewItems, Part
 from dfcrp.likelihoods.integrated import weigh_beside
 from dfcrp.likelihoods.registry import likelihood_named
@@ -107,7 +108,7 @@ class Explanation:
     expert: str
     #: What an item is called, and the columns that describe this one.
     noun: str
-    described: Mapping[str, Any]
+    described: Mapping[str, object]
     #: Cluster of the point partition, and the membership probability as in members.csv.
     cluster: int
     p_member: float
@@ -392,7 +393,7 @@ def _opening(found: Explanation) -> str:
     return f"{what}\n{place} (membership probability {found.p_member:.2f})."
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return (value or "(missing)") if isinstance(value, str) else f"{value:g}"
 
 
@@ -550,7 +551,7 @@ def membership_of_new(
     return chance / chance.sum(axis=1, keepdims=True)
 
 
-def predict_new(posterior: Posterior, new: Any, experts: Any = None) -> dict[str, Array]:
+def predict_new(posterior: Posterior, new: object, experts: object = None) -> dict[str, Array]:
     """The most probable cluster of each new item, -1 for none, with its probability."""
     items = posterior.items
     if items.image is not None:

@@ -77,6 +77,8 @@ class Findings:
     detection: Any = None
     #: Categories of an image that was drawn by itself; None if there are none.
     categories: CategorySummary | None = None
+    #: Suspected doubles; None of an image that was drawn by itself.
+    doubles: dict[str, NDArray[Any]] | None = None
 
     @property
     def labels(self) -> NDArray[np.int32]:
@@ -114,6 +116,7 @@ def find(posterior: Posterior, totals: Totals) -> tuple[Findings, Series]:
         record=posterior.record,
         detection=None if thinned is None else posterior.prior.of_image(thinned),
         categories=posterior.categories if posterior.whole is None else None,
+        doubles=None if posterior.whole is None else posterior.doubles_columns,
     )
     return found, replace(_series(posterior, totals), detection=thinned)
 

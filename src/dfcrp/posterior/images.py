@@ -466,7 +466,7 @@ def _worst_parameters(verdicts: list[Verdict], limits: Limits) -> tuple[Diagnost
     return tuple(found.values())
 
 
-def _worst(values: list[float], pick: Any) -> float:
+def _worst(values: list[float], pick: Callable[[list[float]], float]) -> float:
     """NaN only if nothing else is there."""
     known = [value for value in values if not np.isnan(value)]
     return float(pick(known)) if known else np.nan

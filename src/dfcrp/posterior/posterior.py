@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,14 +22,9 @@ from dfcrp.likelihoods.differences import ExpertBias
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.posterior import tables
 from dfcrp.posterior.answers import Answers, ManyImages, answers_of, many_images
-from dfcrp.posterior.categories import (
-    CategorySummary,
-    confusion_frame,
-    probability_frame,
-)
 from dfcrp.posterior.findings import Findings
 from dfcrp.posterior.images import JoinedDraws, Pool, Summaries, once
-from dfcrp.posterior.sizes import SizeFrequency, consensus_diameters, size_frequency
+from dfcrp.posterior.links import LEAST, links_frame
 from dfcrp.priors.base import Prior
 from dfcrp.priors.registry import prior_named
 from dfcrp.runs.parts import DrawSource, Parts, RunRecord
@@ -42,7 +37,12 @@ from dfcrp.summaries.consensus import (
     SizeClasses,
     choose_edges,
 )
-from dfcrp.summaries.convergence import KnownOfRun, Verdict
+from dfcrp.summaries.convergence import (
+    KnownOfRun,
+    StoredDiagnostics,
+    Verdict,
+    diagnose_stored,
+)
 from dfcrp.summaries.experts import ExpertSummary, expert_frame
 from dfcrp.summaries.fit import ModelFit
 from dfcrp.summaries.membership import Membership
@@ -51,10 +51,14 @@ from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     import pandas
+    from xarray import DataTree
 
     from dfcrp.evaluation.result import Evaluation
+    from dfcrp.posterior.categories import CategorySummary
     from dfcrp.posterior.explain import Explanation
+    from dfcrp.posterior.sizes import SizeFrequency
     from dfcrp.priors.detection.answers import DetectionSummary
+    from dfcrp.report.inline import Explorer
 
 
 class Posterior:
@@ -198,6 +202,11 @@ class Posterior:
         """What the items are, and how they are described."""
         return likelihood_named(self.config.run.likelihood)
 
+    @once
+    def origin(self) -> NDArray[np.float64] | None:
+        """What features are measured from, if it depends on the items."""
+        return self.likelihood.origin(self.items)
+
     @property
     def prior(self) -> Prior:
         """How partitions were weighed."""
@@ -242,7 +251,7 @@ class Posterior:
     @once
     def detection(self) -> DetectionSummary | None:
         """Objects seen and missed, sensitivities and false marks, under the detection prior."""
-        found: DetectionSummary | None = self._answers.detection(self)
+        found = self._answers.detection(self)
         return found
 
     @once
@@ -265,10 +274,14 @@ class Posterior:
 
     def confusions(self) -> pandas.DataFrame:
         """How often each expert says what of objects of which category, with 95 % intervals."""
+        from dfcrp.posterior.categories import confusion_frame
+
         return confusion_frame(self.category_sets)
 
     def category_probabilities(self) -> pandas.DataFrame:
         """The probability of each category, one row for each cluster of the catalogue."""
+        from dfcrp.posterior.categories import probability_frame
+
         return probability_frame(self)
 
     @property
@@ -375,11 +388,15 @@ class Posterior:
         """Ascending diameters of the consensus objects, for each of ``limit`` even draws."""
         wanted = min_experts or self.config.summary.min_experts
         if (wanted, limit) not in self._diameters:
+            from dfcrp.posterior.sizes import consensus_diameters
+
             self._diameters[wanted, limit] = consensus_diameters(self, wanted, limit)
         return self._diameters[wanted, limit]
 
     def size_frequency(self, kind: str = "cumulative", **options: Any) -> SizeFrequency:
         """The size-frequency distribution: "cumulative", "differential" or "relative" (R)."""
+        from dfcrp.posterior.sizes import size_frequency
+
         return size_frequency(self, kind, **options)
 
     @once
@@ -423,6 +440,29 @@ class Posterior:
         """One row per marking, in input order, with its cluster and how sure that is."""
         return tables.members_frame(self)
 
+    def links(self, p_min: float = LEAST, *, rows: bool = False) -> pandas.DataFrame:
+        """Pairs of items that are one object, with their probabilities.
+
+        Parameters
+        ----------
+        p_min : float
+            List pairs that are more probable than this.
+        rows : bool
+            Also what describes the two items, column by column.
+
+        Returns
+        -------
+        DataFrame
+            A row for each pair, the most probable first: ``id_l`` and ``id_r``; ``source_l`` and
+            ``source_r``, the lists they are on, where there are several; ``image`` where items are
+            on images; with ``rows`` each column twice, as in ``name_l`` and ``name_r``; ``p``.
+
+        Examples
+        --------
+        >>> posterior.links(p_min=0.5)  # doctest: +SKIP
+        """
+        return links_frame(self, p_min, rows=rows)
+
     def image_table(self) -> pandas.DataFrame:
         """One row per image: how many items, experts and objects, and how the run went."""
         return tables.image_frame(self)
@@ -433,6 +473,11 @@ class Posterior:
         if not self.prior.one_per_expert:
             return 0
         return int(self.suspected_doubles()["marking"].nunique())
+
+    @once
+    def doubles_columns(self) -> dict[str, Any]:
+        """Suspected doubles of one image, by the rows of its items."""
+        return tables.doubles_columns(self)
 
     def suspected_doubles(self) -> pandas.DataFrame:
         """Markings that may be a second one of an object their expert has marked already.
@@ -473,29 +518,48 @@ class Posterior:
     @property
     def known_of_run(self) -> KnownOfRun:
         """What the verdict must know besides the draws."""
+        return self.known_of_run_with(self.stored_words)
+
+    def known_of_run_with(self, words: Mapping[str, str]) -> KnownOfRun:
+        """The same with plain words for what is stored with the draws, made before."""
         return KnownOfRun(
             noun=self.likelihood.noun,
-            names=self.items.id.tolist(),
-            words=self.quantity_words,
+            names=self.items.id,
+            words=words,
             unheard=self.likelihood.unheard(self.items),
             mergeable=self.mergeable,
             scans=self.record.scans,
             seconds=self.record.seconds,
         )
 
+    @once
+    def stored_words(self) -> dict[str, str]:
+        """Plain words for what the verdict judges of what is stored with the draws."""
+        return self.quantity_words_at(self.draws.columns.judged)
+
+    @once
+    def stored_diagnostics(self) -> StoredDiagnostics:
+        """Convergence of the same: images that were drawn together have it in common."""
+        return diagnose_stored(self.draws, self.stored_words)
+
     @property
     def quantity_words(self) -> dict[str, str]:
         """What is stored with every draw, in plain words by its name there."""
+        return self.quantity_words_at(range(self.draws.columns.width))
+
+    def quantity_words_at(self, chosen: Sequence[int]) -> dict[str, str]:
+        """The same of α and some of the numbers that are stored."""
         columns = self.draws.columns
         stored = [variable.name for variable in columns.shared]
         words = {**self.likelihood.quantity_words(stored), **self.prior.words}
-        return {"α": "α, concentration: larger means more clusters", **columns.in_words(words)}
+        alpha = "α, concentration: larger means more clusters"
+        return {"α": alpha, **columns.in_words(words, chosen)}
 
     def summary(self) -> Json:
         """The content of summary.json."""
         return tables.summary(self)
 
-    def to_arviz(self) -> Any:
+    def to_arviz(self) -> DataTree:
         """α, numbers of clusters, consensus counts and what clusters share, for ArviZ.
 
         An xarray DataTree. What clusters share, also parameters of experts and looks, is read from
@@ -525,7 +589,7 @@ class Posterior:
 
         return explain(*self._answers.image_with(self, find_item(self.items, item)))
 
-    def predict(self, new: Any, experts: Any = None) -> dict[str, Array]:
+    def predict(self, new: object, experts: object = None) -> dict[str, Array]:
         """Which cluster new items belong to, and how probable that is.
 
         Parameters
@@ -585,6 +649,32 @@ class Posterior:
         )
         return found
 
+    def review_queue(self, n: int = 20) -> pandas.DataFrame:
+        """What to decide next, if the number of objects is what matters.
+
+        Parameters
+        ----------
+        n : int
+            Questions at most.
+
+        Returns
+        -------
+        DataFrame
+            Best first: ``question`` ("together": are the items one object? "real": do they mark
+            an object?), ``items`` (ids), ``image``, ``p`` (probability of yes), ``gain`` (by how
+            much the answer is expected to lower the variance of the number of objects), and
+            ``left`` (the standard deviation of that number, relative to its mean, once this and
+            all questions before are answered: stop where it is small enough, such as 0.01). Each
+            cluster is asked about once.
+
+        Examples
+        --------
+        >>> posterior.review_queue(5)  # doctest: +SKIP
+        """
+        from dfcrp.posterior.review import review_queue
+
+        return review_queue(self, n)
+
     def image_with(self, item: int | str) -> Posterior:
         """The posterior of the image that an item (row or id) is on; of one image, this one."""
         from dfcrp.posterior.explain import find_item
@@ -593,7 +683,7 @@ class Posterior:
 
     def evaluate(
         self,
-        truth: Any,
+        truth: object,
         *,
         iou: float | None = None,
         distance: float | Mapping[str, float] | None = None,
@@ -644,7 +734,7 @@ class Posterior:
         asked = Asked(iou, distance, same_category, p_real, min_experts, on=on)
         return evaluate_run(self, truth, asked, columns=columns)
 
-    def explore(self, image: Any = None, *, height: int = 760) -> Any:
+    def explore(self, image: object = None, *, height: int = 760) -> Explorer:
         """The explorer, which a notebook shows; ``explore().save("map.html")`` writes a file.
 
         Parameters
@@ -662,11 +752,12 @@ class Posterior:
         --------
         >>> posterior.explore()  # doctest: +SKIP
         """
-        # Pages stand on posteriors, so they are found by name.
-        inline = import_module("dfcrp.report.inline")
-        return inline.Explorer(self, image, height)
+        # Pages stand on posteriors, so the page is the one that users know.
+        import dfcrp
 
-    def save(self, path: Any) -> None:
+        return dfcrp.Explorer(self, image, height)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write a run folder that ``dfcrp.load`` reads back."""
         from dfcrp.posterior.saving import save_posterior
 

@@ -82,6 +82,8 @@ def write_results(posterior: Posterior, folder: Path) -> None:
     write_table(folder, "catalogue.csv", posterior.catalogue())
     write_table(folder, "members.csv", posterior.members())
     write_table(folder, "experts.csv", posterior.experts())
+    if posterior.likelihood.text:
+        write_table(folder, "links.csv", posterior.links(rows=True))
     if posterior.category_sets:
         write_table(folder, "confusions.csv", posterior.confusions())
     write_text(folder, "summary.json", json.dumps(as_json(posterior.summary()), indent=1) + "\n")
@@ -89,7 +91,7 @@ def write_results(posterior: Posterior, folder: Path) -> None:
 
 #: What is made of the draws, by a run or by later commands.
 RESULTS = (
-    *("images.csv", "catalogue.csv", "members.csv", "experts.csv", "confusions.csv"),
+    *("images.csv", "catalogue.csv", "members.csv", "links.csv", "experts.csv", "confusions.csv"),
     *("summary.json", "evaluation.json"),
     *("report.html", "size_frequency.csv", "ages.csv", "figures", "pages"),
 )

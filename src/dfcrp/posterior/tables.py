@@ -6,9 +6,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dfcrp.likelihoods.differences import rows_with_bias
-from dfcrp.posterior.categories import category_columns
 from dfcrp.posterior.findings import Findings
 from dfcrp.runs.parts import least_by_cluster
 from dfcrp.settings.consensus import needed
@@ -20,7 +20,9 @@ from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     import pandas
+    from xarray import DataTree
 
+    from dfcrp.items.items import Items
     from dfcrp.posterior.posterior import Posterior
 
 
@@ -41,6 +43,10 @@ def expert_rows(posterior: Posterior) -> list[Json]:
 def catalogue_frame(posterior: Posterior, columns: dict[str, Array]) -> pandas.DataFrame:
     """One row per cluster of the point partition, with uncertainty."""
     import pandas
+
+    if not posterior.category_sets:
+        return pandas.DataFrame(columns)
+    from dfcrp.posterior.categories import category_columns
 
     return pandas.DataFrame(columns | category_columns(posterior, columns["cluster"]))
 
@@ -106,13 +112,18 @@ def image_frame(posterior: Posterior) -> pandas.DataFrame:
     import pandas
 
     images = posterior.image_set
+    looked = posterior.items.coverage.counts
     rows = [
-        _image_row(posterior, i, f) for i, f in zip(images.done, posterior.findings, strict=True)
+        _image_row(posterior, i, f, looked)
+        for i, f in zip(images.done, posterior.findings, strict=True)
     ]
     return pandas.DataFrame(posterior.prior.image_rows(posterior, rows))
 
 
-def _image_row(posterior: Posterior, image: int, found: Findings) -> Json:
+def _image_row(
+    posterior: Posterior, image: int, found: Findings, looked: NDArray[np.int64]
+) -> Json:
+    """A row; ``looked`` is how many looked at each zone."""
     parts = posterior.image_set.parts
     row: Json = {
         "image": parts.names[image],
@@ -126,8 +137,7 @@ def _image_row(posterior: Posterior, image: int, found: Findings) -> Json:
             continue
         row |= {name: interval.mean, f"{name}_lo": interval.lo, f"{name}_hi": interval.hi}
     if isinstance(posterior.config.summary.min_experts, str):
-        coverage = posterior.items.coverage
-        most = coverage.counts[coverage.zone[parts.rows[image]]].max()
+        most = looked[posterior.items.coverage.zone[parts.rows[image]]].max()
         row["min_experts"] = needed(posterior.config.summary.min_experts, int(most))
     verdict = found.verdict
     return row | {
@@ -142,23 +152,30 @@ def _image_row(posterior: Posterior, image: int, found: Findings) -> Json:
     }
 
 
-def doubles_frame(posterior: Posterior) -> pandas.DataFrame:
+def doubles_columns(posterior: Posterior) -> dict[str, Array]:
     """Markings that may be a second one of an object their expert has marked already.
 
-    They are alone in the point partition, and as close to that object as its own members are.
+    They are alone in the point partition, and as close to that object as its own members are. The
+    rows of markings are those of the posterior's own items.
     """
-    import pandas
-
     labels = posterior.point_partition().labels
     found = posterior.likelihood.doubles(posterior.items, labels, posterior.draws, posterior.config)
-    marking, other = found["marking"].astype(int), found["other"].astype(int)
+    rows = {name: found[name].astype(np.int64) for name in ("marking", "other")}
+    return {**found, **rows, "cluster": posterior.names(found["cluster"])}
+
+
+def doubles_frame(items: Items, found: dict[str, Array]) -> pandas.DataFrame:
+    """A table of them; ``items`` are those that rows are of."""
+    import pandas
+
+    marking, other = found["marking"], found["other"]
     *_, measure = found
     return pandas.DataFrame(
         {
-            "expert": posterior.items.expert[marking],
-            "marking": posterior.items.id[marking],
-            "other": posterior.items.id[other],
-            "cluster": posterior.names(found["cluster"]),
+            "expert": items.expert[marking],
+            "marking": items.id[marking],
+            "other": items.id[other],
+            "cluster": found["cluster"],
             measure: found[measure],
         }
     )
@@ -204,7 +221,7 @@ def _listed(posterior: Posterior) -> dict[str, int]:
     return counts
 
 
-def to_arviz(posterior: Posterior) -> Any:
+def to_arviz(posterior: Posterior) -> DataTree:
     """α, numbers of clusters, consensus counts and what clusters share, as a DataTree for ArviZ.
 
     What clusters share is read from the draws when it is used.

@@ -146,18 +146,18 @@ class Prior:
         """Answers that only this prior gives; None if there are none."""
         return None
 
-    def of_image(self, found: Any) -> Any:
+    def of_image(self, found: object) -> Any:
         """Of the answers of one image of several, what is kept besides sums; not None."""
         return found
 
-    def begin_sums(self, first: Any, n_experts: int, *, apart: bool) -> Any:
+    def begin_sums(self, first: object, n_experts: int, *, apart: bool) -> Any:
         """Sums over images, none yet; ``add`` takes answers and the codes of their experts.
 
         ``apart`` if each image was drawn by itself.
         """
         return None
 
-    def summarise_images(self, each: Sequence[Any], sums: Any, posterior: Posterior) -> Any:
+    def summarise_images(self, each: Sequence[object], sums: object, posterior: Posterior) -> Any:
         """The same of several images, from what was kept of each, and sums."""
         return None
 
@@ -171,14 +171,14 @@ class Prior:
 
         return {"alpha": summarise(posterior.alpha.ravel()).as_dict()}
 
-    def learned_words(self, numbers: Mapping[str, Any], nouns: str) -> list[str]:
+    def learned_words(self, numbers: Mapping[str, object], nouns: str) -> list[str]:
         """What was learned of its own, in sentences.
 
         ``numbers`` are those of summary.json, ``nouns`` is what items are called.
         """
         return []
 
-    def last_words(self, numbers: Mapping[str, Any]) -> list[str]:
+    def last_words(self, numbers: Mapping[str, object]) -> list[str]:
         """What the end of a run says besides, in sentences; ``numbers`` are as above."""
         return []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from dfcrp.report.tables import (
     write_page,
 )
 from dfcrp.values import Json
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: The paper's table of methods (tbl:method_summary): what each of them offers.
 PUBLISHED: dict[str, dict[str, bool]] = {
@@ -82,7 +85,7 @@ def _columns(comparison: Comparison, score: str) -> list[str]:
     return [f"{score}_{outcome.name}" for outcome in comparison.outcomes]
 
 
-def draw_comparison(comparison: Comparison) -> Any:
+def draw_comparison(comparison: Comparison) -> Figure:
     """Counts by threshold and class on the left, agreement between methods on the right."""
     titles = [plain(outcome.title) for outcome in comparison.outcomes]
     with styled():
@@ -114,7 +117,7 @@ def draw_comparison(comparison: Comparison) -> Any:
 
 
 def write_comparison(
-    comparison: Comparison, out: Path, settings: Mapping[str, Any]
+    comparison: Comparison, out: Path, settings: Mapping[str, object]
 ) -> dict[str, list[Json]]:
     """Write compare.csv, compare.json, compare.md and the figure; returns the page's tables."""
     prepare_out(out)

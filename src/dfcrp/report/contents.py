@@ -26,7 +26,10 @@ from dfcrp.summaries.membership import UNDECIDED
 from dfcrp.values import Json
 
 if TYPE_CHECKING:
+    import pandas
+
     from dfcrp.posterior.posterior import Posterior
+    from dfcrp.values import Array
 
 #: Columns of a catalogue that do not describe the object itself, and ends of those that say how
 #: sure a number is.
@@ -53,13 +56,13 @@ class Contents:
     posterior: Posterior
     image: Any = None
     #: DBSCAN's labels, or {min_experts: labels}.
-    dbscan: Any = None
+    dbscan: Array | None = None
     #: The figures that were made, by name; of ``report.pictures.Picture``.
     pictures: Mapping[str, Any] = field(default_factory=dict)
     #: What ``dfcrp age`` found for these draws, as in ages.json; empty if it did not run.
-    ages: Mapping[str, Any] = field(default_factory=dict)
+    ages: Json = field(default_factory=dict)
     #: What ``dfcrp evaluate`` found for these draws, as in evaluation.json; None if it did not run.
-    evaluation: Mapping[str, Any] | None = None
+    evaluation: Json | None = None
 
     def figure(self, name: str, alt: str, caption: object) -> Markup:
         """A figure with its caption; nothing if these data have no such figure."""
@@ -93,7 +96,7 @@ class Contents:
         return self.posterior.summary()
 
     @cached_property
-    def catalogue(self) -> Any:
+    def catalogue(self) -> pandas.DataFrame:
         """As in catalogue.csv."""
         return self.posterior.catalogue()
 

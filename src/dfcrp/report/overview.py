@@ -67,11 +67,15 @@ from dfcrp.report.write import (
 from dfcrp.settings.consensus import in_short
 from dfcrp.summaries.convergence import Limits
 from dfcrp.summaries.membership import UNDECIDED
-from dfcrp.values import Json
+from dfcrp.values import Array, Json
 
 #: Outlines of one picture, and of all; the largest, those agreed on first.
 MAX_OUTLINES = 400
-MAX_ALL_OUTLINES = 1_000_000
+MAX_ALL_OUTLINES = 600_000
+#: A page of more has numbers without digits that nobody sees: 100,000 images take less than 10 MB.
+#: Places are kept to this share of the usual picture, other numbers to so many bits.
+ROUGH_OUTLINES = 100_000
+PLACE_STEP, ROUGH_BITS, P_STEP = 1.0 / 1600.0, 8, 1.0 / 128.0
 #: Bars of one picture, where objects have no place.
 MAX_BARS = 12
 #: Frames below this share of the usual one have room added.
@@ -115,9 +119,10 @@ def make_payload(posterior: Posterior, pages: dict[int, str]) -> tuple[Json, str
     """
     findings, empty = posterior.findings, empty_images(posterior)
     names, nothing = [*posterior.images, *empty], [0] * len(empty)
-    packer = Packer()
-    packer.floats("objects", _objects(posterior, empty), "float64")
-    packer.floats("agreed", [*(found.consensus.mean for found in findings), *nothing], "float64")
+    packer = Packer(rough=_most_outlines(posterior) * len(findings) > ROUGH_OUTLINES)
+    packer.floats("objects", _objects(posterior, empty), "float64", bits=ROUGH_BITS)
+    agreed = [*(found.consensus.mean for found in findings), *nothing]
+    packer.floats("agreed", agreed, "float64", bits=ROUGH_BITS)
     packer.counts("good", [*(found.verdict.ok for found in findings), *[True] * len(empty)])
     undecided = (np.count_nonzero(f.membership.p_member < UNDECIDED) for f in findings)
     packer.counts("undecided", [*undecided, *nothing])
@@ -170,7 +175,7 @@ def _pack_need(packer: Packer, posterior: Posterior, names: list[str]) -> bool:
         return False
     number = {name: at for at, name in enumerate(found.image_names)}
     rows = np.array([number[name] for name in names])
-    packer.floats("lookValue", found.look_value[rows], "float64")
+    packer.floats("lookValue", found.look_value[rows], "float64", bits=ROUGH_BITS)
     packer.counts("retired", retired(posterior)[rows])
     return True
 
@@ -188,7 +193,7 @@ def _pack_outlines(packer: Packer, posterior: Posterior, empty: int) -> str | No
     None, and nothing packed, if objects have no place. So many images more have none.
     """
     findings, ground = posterior.findings, flat_map_or_none(posterior.items)
-    most = max(min(MAX_OUTLINES, MAX_ALL_OUTLINES // len(findings)), 1)
+    most = _most_outlines(posterior)
     shown, frames, start = [], [], [0]
     for catalogue in (found.catalogue for found in findings):
         columns = {name: np.asarray(catalogue[name]) for name in quantities_of(catalogue)}
@@ -203,10 +208,19 @@ def _pack_outlines(packer: Packer, posterior: Posterior, empty: int) -> str | No
         frames.append(_frame(placed))
         start.append(start[-1] + len(order))
     packer.counts("outlineStart", [*start, *start[-1:] * empty])
-    packer.floats("frames", [*_roomy(frames), *[(-1.0, 1.0, -1.0, 1.0)] * empty])
+    step = PLACE_STEP * _usual_size(frames)
+    packer.floats("frames", [*_roomy(frames), *[(-1.0, 1.0, -1.0, 1.0)] * empty], step=step)
     for name, values in zip("XYWHAP", np.concatenate(shown, axis=1), strict=True):
-        packer.floats(f"outline{name}", values)
+        kept: dict[str, Any] = {"step": step} if name in "XY" else {"bits": ROUGH_BITS}
+        packer.floats(f"outline{name}", values, **({"step": P_STEP} if name == "P" else kept))
     return placed.shape
+
+
+def _most_outlines(posterior: Posterior) -> int:
+    """Outlines of one picture."""
+    findings = posterior.findings
+    most = max(len(found.catalogue["cluster"]) for found in findings)
+    return max(min(most, MAX_OUTLINES, MAX_ALL_OUTLINES // len(findings)), 1)
 
 
 def _centred(placed: FlatMap) -> FlatMap:
@@ -221,7 +235,7 @@ def _centred(placed: FlatMap) -> FlatMap:
 
 def _frame(placed: FlatMap) -> tuple[float, float, float, float]:
     """Left, right, low, high, with the whole of every outline, also of a single one."""
-    half: tuple[Any, Any] = placed.half
+    half: tuple[Array, Array] = placed.half
     ends = []
     for values, reach in zip((placed.x, placed.y), half, strict=True):
         low, high = float((values - reach).min()), float((values + reach).max())
@@ -236,19 +250,24 @@ def _frame(placed: FlatMap) -> tuple[float, float, float, float]:
 def _roomy(frames: list[tuple[float, float, float, float]]) -> Any:
     """Frames far smaller than most, as of a single outline, are made as large as those."""
     left, right, low, high = np.array(frames).T
-    size = np.maximum(right - left, high - low)
-    usual = float(np.median(size))
+    size, usual = np.maximum(right - left, high - low), _usual_size(frames)
     more = np.where(size < SMALL_FRAME * usual, 0.5 * (usual - size), 0.0)
     return np.stack([left - more, right + more, low - more, high + more], axis=1)
 
 
-def _in_doubt(catalogue: Mapping[str, Any]) -> int:
+def _usual_size(frames: list[tuple[float, float, float, float]]) -> float:
+    """The larger side of the usual frame."""
+    left, right, low, high = np.array(frames).T
+    return float(np.median(np.maximum(right - left, high - low)))
+
+
+def _in_doubt(catalogue: Mapping[str, object]) -> int:
     """Objects of which it is not clear whether they are real, or agreed on."""
     p, (low, high) = certainty(catalogue), DOUBTFUL
     return int(np.count_nonzero((p > low) & (p < high)))
 
 
-def certainty(table: Mapping[str, Any]) -> Any:
+def certainty(table: Mapping[str, object]) -> Any:
     """How probable it is that an object is real or, if the prior does not say, agreed on."""
     return np.asarray(table["p_real"] if "p_real" in table else table["p_consensus"])
 

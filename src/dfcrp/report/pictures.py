@@ -6,7 +6,6 @@ import base64
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -109,7 +108,7 @@ def _plan(contents: Contents) -> Iterator[Plan]:
     """
     posterior = contents.posterior
 
-    def plan(figure: str, /, beneath: bool = False, **options: Any) -> Plan:
+    def plan(figure: str, /, beneath: bool = False, **options: object) -> Plan:
         return figure, beneath, options
 
     yield plan("traces", counts=contents.counts, failed=True)

@@ -51,7 +51,7 @@ def markdown_table(rows: Sequence[Row], digits: int = 3) -> str:
     )
 
 
-def cell_text(value: Any, digits: int = 3) -> str:
+def cell_text(value: object, digits: int = 3) -> str:
     """A cell as text: numbers rounded, truth as a check mark, nothing for what is missing."""
     if value is None:
         return ""
@@ -72,7 +72,7 @@ def write_csv(path: Path, rows: Sequence[Row]) -> None:
     write_text(path.parent, path.name, out.getvalue())
 
 
-def write_json(path: Path, content: Any) -> None:
+def write_json(path: Path, content: object) -> None:
     """JSON without NaN, written whole or not at all."""
     write_text(
         path.parent, path.name, json.dumps(as_json(content), indent=1, ensure_ascii=False) + "\n"
@@ -84,7 +84,7 @@ def write_page(path: Path, title: str, parts: Iterable[str]) -> None:
     write_text(path.parent, path.name, "\n\n".join([f"# {title}", *parts]) + "\n")
 
 
-def provenance(**settings: Any) -> Json:
+def provenance(**settings: object) -> Json:
     """Versions, machine and settings behind a result."""
     return {
         "dfcrp": __version__,

@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.draws import Chosen, Columns, DrawBlock, every
-from dfcrp.values import Array
+from dfcrp.values import Array, Json
 
 #: A block is full when it holds so many bytes before compression, or so many draws.
 BLOCK_BYTES = 32 << 20
@@ -23,10 +23,15 @@ MOST_DRAWS = 4096
 _LIMIT_BYTES = 256 << 20
 _LIMIT_DRAWS = 1 << 16
 _MOST_STATE_ARRAYS, _MOST_AXES = 1000, 8
+#: The dtypes of arrays of a state, as they are written. What a file says is looked up here: NumPy
+#: would parse it.
+STATE_KINDS = frozenset(
+    np.dtype(kind).str for kind in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8")
+)
 
 #: Name, dtype and shape of each array of a state; none if there is no state.
 StateLayout = tuple[tuple[str, str, tuple[int, ...]], ...]
-_NOTHING_SAID: Mapping[str, Any] = {}
+_NOTHING_SAID: Json = {}
 
 
 class IndexEntry(NamedTuple):
@@ -49,7 +54,7 @@ class IndexEntry(NamedTuple):
     columns: Columns
     state: StateLayout = ()
     #: What belongs to the state besides its arrays.
-    about: Mapping[str, Any] = _NOTHING_SAID
+    about: Json = _NOTHING_SAID
 
     @property
     def stop(self) -> int:
@@ -87,7 +92,7 @@ class IndexEntry(NamedTuple):
 def _sensible_state(layout: StateLayout) -> bool:
     return len(layout) <= _MOST_STATE_ARRAYS and all(
         name.isidentifier()
-        and np.dtype(kind).kind in "biuf"
+        and kind in STATE_KINDS
         and 1 <= len(shape) <= _MOST_AXES
         and all(type(length) is int and 0 <= length < 2**40 for length in shape)
         for name, kind, shape in layout

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -25,7 +25,7 @@ from dfcrp.runs.blocks import (
 )
 from dfcrp.runs.lock import Claim
 from dfcrp.runs.shards import DamagedFile, StoredBlock, drawn_again, place_of
-from dfcrp.values import Array
+from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     from dfcrp.runs.store import DrawStore
@@ -173,7 +173,7 @@ class ChainWriter:
             folder = place_of(block, self._store.root)
             raise RunFolderError(f"{error}; {drawn_again(folder)}") from None
 
-    def _save(self, scans: int, state: dict[str, Array], about: Mapping[str, Any]) -> None:
+    def _save(self, scans: int, state: dict[str, Array], about: Json) -> None:
         with self._errors():
             self._fill()
             entry = self._entry(self._joined_tail(), saved=True)
@@ -262,7 +262,7 @@ class ChainWriter:
         return write_errors(self._store.root, safe)
 
 
-def _seconds(found: Any) -> float:
+def _seconds(found: object) -> float:
     if not isinstance(found, int | float) or not 0 <= found < 1e12:
         raise ValueError("no time")
     return float(found)

@@ -21,7 +21,7 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dfcrp.errors import DfcrpError, SettingsError
 from dfcrp.runs.folder import read_beginning, versions
@@ -29,8 +29,11 @@ from dfcrp.runs.lock import Claim, ask_to_stop, task_claim
 from dfcrp.runs.parts import Parts
 from dfcrp.runs.store import DrawStore
 from dfcrp.sampling.problem import problem_of
-from dfcrp.sampling.runner import Progress, Runner, TimeLimit, Together
+from dfcrp.sampling.runner import Beginning, Progress, Runner, TimeLimit, Together
 from dfcrp.settings.config import Config
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
 
 #: How long to wait for a scheduler that does not answer, in seconds.
 PATIENCE = 30
@@ -64,7 +67,7 @@ class Errand(NamedTuple):
 class ClusterRunner(Together[RemoteChain]):
     """The chains of a run folder, advanced by a cluster; behaves as ``Runner`` does."""
 
-    def __init__(self, client: Any, store: DrawStore, config: Config) -> None:
+    def __init__(self, client: Client, store: DrawStore, config: Config) -> None:
         super().__init__([RemoteChain(scans) for scans in store.scans(0, config.run.chains)])
         self._client = client
         self._folder = store.folder.resolve()
@@ -99,7 +102,7 @@ class StopSign:
         self._limit = limit
         self._asked = False
 
-    def result(self, task: Any) -> Any:
+    def result(self, task: Future) -> Any:
         """What a task gives; until it is done, see to it that a stop reaches all of them."""
         while not task.done():
             if self._limit is not None and self._limit.passed:
@@ -112,7 +115,7 @@ class StopSign:
             return task.result()
 
 
-def submitted(client: Any, call: Callable[..., Any], *arguments: Any) -> Any:
+def submitted(client: Client, call: Callable[..., object], *arguments: object) -> Future:
     """A task that a cluster works on."""
     with _lost_clusters(None):
         return client.submit(call, *arguments, pure=False)
@@ -149,7 +152,7 @@ def advance_chain(number: int, scans: int, errand: Errand) -> RemoteChain:
     run = config.run
     problem = problem_of(items, config)
 
-    def look(_: Progress) -> None:
+    def look(_: Progress | Beginning) -> None:
         if claim.must_stop():
             runner.stop()
 
@@ -165,6 +168,7 @@ def advance_chain(number: int, scans: int, errand: Errand) -> RemoteChain:
             workers=1,
             seconds_per_save=run.checkpoint_seconds,
             observer=look,
+            on_begin=look,
         )
         runner.restore()
         begun = runner.scans
@@ -188,13 +192,13 @@ def refuse_other_versions(expected: dict[str, str]) -> None:
         )
 
 
-def slots(client: Any) -> int:
+def slots(client: Client) -> int:
     """Tasks that a cluster works on at a time; at least one, as workers may still be coming."""
     return max(1, sum(client.nthreads().values()))
 
 
 @contextmanager
-def connected(address: str | os.PathLike[str] | None) -> Iterator[Any]:
+def connected(address: str | os.PathLike[str] | None) -> Iterator[Client | None]:
     """A client of a cluster, as long as it is needed; None without an address."""
     if address is None:
         yield None
@@ -207,7 +211,7 @@ def connected(address: str | os.PathLike[str] | None) -> Iterator[Any]:
         yield client
 
 
-def _client(address: str | os.PathLike[str]) -> Any:
+def _client(address: str | os.PathLike[str]) -> Client:
     """A client of the scheduler at tcp://HOST:PORT, or of the one that wrote a scheduler file."""
     try:
         import distributed

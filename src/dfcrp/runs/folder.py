@@ -30,6 +30,7 @@ from dfcrp.items.decisions import Decision, decision_in, with_decisions
 from dfcrp.items.footprints import Footprint, Look
 from dfcrp.items.items import ABOUT, Items
 from dfcrp.items.site import Site, Source
+from dfcrp.items.source_tables import LARGEST_TABLES, SOURCE_TABLES, SourceTables
 from dfcrp.memory import in_words, refuse_more_than_memory
 from dfcrp.runs.lock import LOCK, WRITING
 from dfcrp.runs.parts import RunRecord
@@ -92,6 +93,7 @@ def _never_begun(folder: Path) -> bool:
         CANDIDATES,
         LOOKED,
         FOOTPRINTS,
+        SOURCE_TABLES,
         DECISIONS,
         START,
         CONFIG,
@@ -119,6 +121,8 @@ def prepare_folder(folder: Path, markings: Items, config: Config) -> None:
         write_start(folder / START, markings.start)
     if markings.decisions:
         write_decisions(folder / DECISIONS, markings.decisions)
+    if markings.source_tables:
+        write_text(folder, SOURCE_TABLES, markings.source_tables.text())
     write_settings(folder, config)
     write_provenance(folder, markings, config, None)
 
@@ -218,9 +222,21 @@ def read_markings_back(folder: Path, config: Config) -> Items:
             notes=tuple(map(str, provenance.get("notes", ()))),
             updates=tuple(map(dict, provenance.get("updates", ()))),
             site=_site(provenance.get("site", {})),
+            source_tables=_read_source_tables(folder),
         )
     except (TypeError, KeyError, ValueError, AttributeError, SettingsError) as error:
         raise RunFolderError(f"{folder / PROVENANCE}: damaged: {error}") from None
+
+
+def _read_source_tables(folder: Path) -> SourceTables:
+    """What the files said of images and categories, if the run has it."""
+    with opened(folder) as place:
+        if place.status(SOURCE_TABLES) is None:
+            return SourceTables()
+        try:
+            return SourceTables.read(place.read(SOURCE_TABLES, LARGEST_TABLES))
+        except (OSError, ValueError) as error:
+            raise RunFolderError(f"{folder / SOURCE_TABLES}: damaged: {error}") from None
 
 
 def _site(fields: Json) -> Site:
@@ -534,7 +550,7 @@ def _config_of_run(where: str, text: bytes, likelihood: str | None) -> Config:
 
 
 def refuse_other_settings(
-    folder: Path, config: Config, provenance: Mapping[str, Any], *, known_only: bool = False
+    folder: Path, config: Config, provenance: Mapping[str, object], *, known_only: bool = False
 ) -> None:
     """Draws with other settings would be draws of something else.
 
@@ -568,7 +584,7 @@ def write_table(folder: Path, name: str, frame: pandas.DataFrame) -> None:
     )
 
 
-def without_formula(cell: Any) -> Any:
+def without_formula(cell: object) -> Any:
     """A name that a spreadsheet would take for a formula gets an apostrophe in front.
 
     What begins with + - or @ is one only if it calls something; other names stay as they are.

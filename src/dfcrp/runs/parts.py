@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import FrameType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,13 @@ from dfcrp.errors import DfcrpError
 from dfcrp.items.items import Items
 from dfcrp.runs.blocks import MOST_DRAWS, BlockBounds
 from dfcrp.sampling.problem import Problem
-from dfcrp.sampling.runner import Progress, Runner, TimeLimit, Writer
+from dfcrp.sampling.runner import Beginning, Progress, Runner, TimeLimit, Writer
 from dfcrp.settings.config import Config, with_run
 from dfcrp.settings.consensus import Least, needed
 from dfcrp.summaries.convergence import Verdict, answer_series, choose_burn_in
+
+if TYPE_CHECKING:
+    from dfcrp.runs.dask import ClusterRunner
 
 
 @dataclass(frozen=True)
@@ -145,18 +148,36 @@ def least_by_cluster(items: Items, labels: NDArray[np.int32], least: Least) -> N
 FIRST_LOOK = 500
 
 
+#: Called with what a run reports; what that is depends on the run.
+Listener: TypeAlias = Callable[[Any], None]
+
+#: Draws chains, on this machine or on a cluster.
+AnyRunner: TypeAlias = "Runner | ClusterRunner"
+#: With more items every stage of a run may take longer than one waits without a word.
+MANY_ITEMS = 50_000
+
+
 @dataclass(frozen=True)
 class Watch:
     """Whom to tell how a run goes.
 
     ``progress`` is called from the chains' threads with a ``dfcrp.sampling.runner.Progress``, or,
     for many images, with a ``dfcrp.fitting.run.ImageDone`` after each; ``on_look`` with the
-    posterior as it stands before it is decided whether to continue; ``on_stop`` at Ctrl-C.
+    posterior as it stands before it is decided whether to continue; ``on_stop`` at Ctrl-C;
+    ``on_begin`` with a ``dfcrp.sampling.runner.Beginning`` while a chain looks for where it begins,
+    and ``on_stage`` with words, when what may take long is begun.
     """
 
-    progress: Callable[[Any], None] | None = None
-    on_look: Callable[[Any], None] | None = None
+    progress: Listener | None = None
+    on_look: Listener | None = None
     on_stop: Callable[[], None] | None = None
+    on_begin: Callable[[Beginning], None] | None = None
+    on_stage: Callable[[str], None] | None = None
+
+    def stage(self, words: str, n_items: int) -> None:
+        """Tell that a stage has begun, of so many items that it may take long."""
+        if self.on_stage is not None and n_items >= MANY_ITEMS:
+            self.on_stage(words)
 
 
 class NothingDrawnError(DfcrpError):
@@ -220,11 +241,12 @@ class PartRun(Generic[Found]):
             workers=workers,
             seconds_per_save=run.checkpoint_seconds,
             observer=self._observe,
+            on_begin=self._watch.on_begin,
         )
         runner.restore()
         return runner
 
-    def advance(self, runner: Any) -> Found:
+    def advance(self, runner: AnyRunner) -> Found:
         """Draw to the asked-for scans, or from look to look until the verdict is good."""
         run = self._config.run
         self._goal = run.scans or next_look(run.thin, run.max_scans, runner.most_scans)
@@ -270,7 +292,7 @@ class PartRun(Generic[Found]):
             "keep; give more minutes"
         )
 
-    def _look(self, runner: Any) -> Found:
+    def _look(self, runner: AnyRunner) -> Found:
         """What is made of the draws as they stand."""
         run = self._config.run
         scans = runner.scans

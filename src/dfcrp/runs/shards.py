@@ -34,7 +34,7 @@ import re
 import threading
 import uuid
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -94,7 +94,7 @@ class Unpacked:
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
         self._lock = threading.Lock()
-        self._arrays: OrderedDict[tuple[str, str], Any] = OrderedDict()
+        self._arrays: OrderedDict[tuple[str, str], Array | Members] = OrderedDict()
 
     def get(self, key: tuple[str, str]) -> Any:
         """An array, if it is still there."""
@@ -427,7 +427,7 @@ def as_attributes(entries: Sequence[IndexEntry]) -> Json:
     }
 
 
-def entries_of(attributes: Mapping[str, Any]) -> tuple[IndexEntry, ...]:
+def entries_of(attributes: Json) -> tuple[IndexEntry, ...]:
     """The blocks of an index; ValueError and others if it is none."""
     columns, said = Columns.from_json(attributes["columns"]), attributes["blocks"]
     arrays = dict(attributes["state"]).items()
@@ -466,7 +466,7 @@ def read_groups(run_folder: Path, *below: str) -> list[tuple[IndexEntry, ...]]:
         raise RunFolderError(str(error)) from None
 
 
-def _entries(attributes: Mapping[str, Any]) -> tuple[IndexEntry, ...]:
+def _entries(attributes: Json) -> tuple[IndexEntry, ...]:
     try:
         return entries_of(attributes)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError):

@@ -6,10 +6,10 @@ import weakref
 from collections.abc import Callable, Iterator
 from operator import methodcaller
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from dfcrp.draws import Chosen, ClusterBlock, every
 from dfcrp.errors import RunFolderError
@@ -139,7 +139,7 @@ class StoredDraws:
         offsets = offsets_of(np.concatenate(counts))
         return ClusterBlock(offsets, np.concatenate(labels), np.concatenate(parameters))
 
-    def _of_all_chains(self, read: ReadBlock, dtype: Any, *more: int) -> Array:
+    def _of_all_chains(self, read: ReadBlock, dtype: DTypeLike, *more: int) -> Array:
         """What ``read`` gives of each draw of a block, for all draws of all chains."""
         found = np.empty((self.n_chains, self.n_draws, *more), dtype)
         for chain in range(self.n_chains):

@@ -18,11 +18,14 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import numpy as np
 
 from dfcrp.values import Array, Json
+
+if TYPE_CHECKING:
+    from numcodecs import Blosc
 
 #: What is packed together, before packing, if a row is not longer. Readers count on it.
 CHUNK_BYTES = 2 << 20
@@ -86,7 +89,7 @@ class Form(NamedTuple):
 
 
 @cache
-def _codec(dtype: str) -> Any:
+def _codec(dtype: str) -> Blosc:
     """How arrays are packed."""
     from numcodecs.blosc import SHUFFLE, Blosc
     from numcodecs.zstd import Zstd

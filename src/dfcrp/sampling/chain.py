@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -17,7 +17,6 @@ from dfcrp.compiled.random import Stream, stream
 from dfcrp.compiled.state import TALLY, Block, State
 from dfcrp.draws import DrawBlock
 from dfcrp.likelihoods import contract as likelihood
-from dfcrp.moves.paper import run_modified, run_unmodified
 from dfcrp.moves.scan import Task, run_exact, start_alone, start_together
 from dfcrp.priors import contract as partition_prior
 from dfcrp.priors.tail import rebuild_tail
@@ -26,9 +25,6 @@ from dfcrp.sampling.problem import Problem, new_record, new_scratch, new_state
 from dfcrp.sampling.seats import seats_of
 from dfcrp.values import Array, Json
 
-#: The paper's samplers, which take the data as a whole.
-_PAPER: dict[str, Callable[..., None]] = {"paper": run_modified, "unmodified": run_unmodified}
-SAMPLERS = ("exact", *_PAPER)
 #: Bytes that a block of draws may need at most.
 BLOCK_BYTES = 64_000_000
 #: Scans of the run that some chains take their first partition from, and its place among the
@@ -86,7 +82,9 @@ class Chain:
         more = max(0, min(threads, len(self._pieces)) - 1)
         self._scratch = [framed(new_scratch(problem))]
         self._scratch += [framed(new_scratch(problem, parts_only=True)) for _ in range(more)]
-        self._seed = seed
+        self._seed, self._threads = seed, threads
+        #: The run that the first partition comes from, while it is under way.
+        self._first: Chain | None = None
         start_alone(self.rng, problem.data, self.hyper, self.state)
         if problem.begin is not None:
             number = seed.spawn_key[-1] if seed.spawn_key else 0
@@ -129,14 +127,14 @@ class Chain:
 
     def run(self, draws: int, thin: int) -> DrawBlock:
         """Go on for draws × thin scans and return a draw after every thin-th."""
-        problem = self.problem
-        if self.scans == 0 and problem.start is not None and problem.begin is None:
-            self._begin(problem.start)
+        self.begin(self.to_begin)
         record = new_record(self.problem, draws)
         room = framed(record)
         if self._sampler != "exact":
-            given = self._given(self._whole, self._scratch[0])
-            _PAPER[self._sampler](*given, thin, room)
+            from dfcrp.moves.paper import run_modified, run_unmodified
+
+            scans = run_modified if self._sampler == "paper" else run_unmodified
+            scans(*self._given(self._whole, self._scratch[0]), thin, room)
         elif self._pieces:
             self._run_pieces(draws, thin, room)
         else:
@@ -151,34 +149,48 @@ class Chain:
             record.shared,
         )
 
-    def _begin(self, start: Problem) -> None:
-        """Take the first partition from a short run under another prior.
+    @property
+    def to_begin(self) -> int:
+        """Scans still to be done of the run that the first partition comes from."""
+        if self.scans > 0 or self.problem.start is None or self.problem.begin is not None:
+            return 0
+        return START_SCANS - (0 if self._first is None else self._first.scans)
+
+    def begin(self, scans: int) -> None:
+        """Do so many scans of that short run under another prior; with the last take it over.
 
         Where a chain begins changes nothing of what it converges to; some priors take very long to
         leave a partition of everyone alone.
         """
-        key = (*self._seed.spawn_key, START_KEY)
-        seed = np.random.SeedSequence(self._seed.entropy, spawn_key=key)
-        first = Chain(start, seed, "exact")
-        first.run(1, START_SCANS)
+        if self.problem.start is None or not scans:
+            return
+        if self._first is None:
+            key = (*self._seed.spawn_key, START_KEY)
+            seed = np.random.SeedSequence(self._seed.entropy, spawn_key=key)
+            self._first = Chain(self.problem.start, seed, "exact", self._threads)
+        self._first.run(1, scans)
+        if self._first.scans < START_SCANS:
+            return
         for name in PARTITION:
-            getattr(self.state, name)[...] = getattr(first.state, name)
-        kept = likelihood.kept_by_chain(first.hyper)
+            getattr(self.state, name)[...] = getattr(self._first.state, name)
+        kept = likelihood.kept_by_chain(self._first.hyper)
         for name, values in likelihood.kept_by_chain(self.hyper).items():
             values[...] = kept[name]
+        self.problem = replace(self.problem, start=None)
+        self._first = None
 
-    def _given(self, piece: _Piece, scratch: Any) -> tuple[Any, ...]:
+    def _given(self, piece: _Piece, scratch: object) -> tuple[Any, ...]:
         """What every sampler takes first."""
         _, rng, state = piece.frames
         return rng, *self._model, state, scratch
 
     def _run_exact(
-        self, piece: _Piece, task: Task, record: Any, scratch: Any | None = None
+        self, piece: _Piece, task: Task, record: object, scratch: object | None = None
     ) -> None:
         given = self._given(piece, scratch or self._scratch[0])
         run_exact(*given, piece.frames[0], task, record)
 
-    def _run_pieces(self, draws: int, thin: int, record: Any) -> None:
+    def _run_pieces(self, draws: int, thin: int, record: object) -> None:
         """Scans piece by piece, then what the pieces share."""
         idle: queue.SimpleQueue[Any] = queue.SimpleQueue()
         for scratch in self._scratch:

@@ -8,7 +8,6 @@ used, whoever wrote it. ``ValueError`` says what is wrong.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +40,7 @@ def check_state(arrays: Arrays, own: Arrays, component: Array) -> None:
 
 
 def check_parameters(
-    arrays: Arrays, hyper: Any, possible: Callable[[Array], NDArray[np.bool_]] | None
+    arrays: Arrays, hyper: object, possible: Callable[[Array], NDArray[np.bool_]] | None
 ) -> None:
     """Refuse parameters that no prior allows, with which a chain would stay where it is for ever.
 

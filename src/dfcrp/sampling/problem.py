@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.compiled.jit import AnyLikelihood, AnyPrior
 from dfcrp.compiled.state import TALLY, Data, Deal, Scratch, State, Tail
 from dfcrp.draws import Columns
 from dfcrp.items.decisions import Decided
@@ -40,9 +40,9 @@ class Problem:
 
     data: Data
     #: Of the likelihood: a named tuple with a ``law``, as ``likelihoods.contract`` says.
-    hyper: Any
+    hyper: AnyLikelihood
     #: Of the prior: a named tuple with ``own`` parameters, as ``priors.contract`` says.
-    prior: Any
+    prior: AnyPrior
     alpha_start: float
     #: Numbers that a cluster's row of parameters takes in the kernels.
     row_width: int

@@ -19,7 +19,7 @@ import numpy as np
 
 from dfcrp.compiled.library import COMPILING, Compiling
 from dfcrp.draws import DrawBlock
-from dfcrp.sampling.chain import Chain, have_compiled
+from dfcrp.sampling.chain import START_SCANS, Chain, have_compiled
 from dfcrp.sampling.problem import Problem
 
 #: Blocks are cut so that a chain answers to a stop and reports about this often.
@@ -28,6 +28,8 @@ SECONDS_PER_BLOCK = 0.5
 LEAST_SECONDS = 0.002
 #: Saving writes the unfinished ends of every array and the whole state, so it is done more rarely.
 SECONDS_PER_SAVE = 30.0
+#: Of the time of a chain, the largest share that is spent on saving, however much there is to save.
+MOST_SAVING = 0.05
 #: A chain so many of its blocks ahead of the last one waits for it.
 MOST_BLOCKS_AHEAD = 4
 
@@ -133,6 +135,15 @@ class Progress:
     last: DrawBlock
 
 
+@dataclass(frozen=True)
+class Beginning:
+    """What an observer is told while a chain looks for where it begins."""
+
+    chain: int
+    scans: int
+    of: int
+
+
 class Runner(Together[Chain]):
     """Chains of one problem that advance together and stop together."""
 
@@ -148,6 +159,7 @@ class Runner(Together[Chain]):
         workers: int | None = None,
         seconds_per_save: float = SECONDS_PER_SAVE,
         observer: Callable[[Progress], None] | None = None,
+        on_begin: Callable[[Beginning], None] | None = None,
     ) -> None:
         """``chain`` is the number of the only chain that is run here, of a run with more."""
         numbers = range(len(writers)) if chain is None else [chain]
@@ -160,10 +172,12 @@ class Runner(Together[Chain]):
         self._thin = thin
         self._workers = workers
         self._observer = observer
+        self._on_begin = on_begin
         self._seconds_per_save = seconds_per_save
         self._seconds_per_draw = [0.0] * len(writers)
         self._block_seconds, self._side_by_side = SECONDS_PER_BLOCK, 1
         self._saved = [-np.inf] * len(writers)
+        self._seconds_of_save = [0.0] * len(writers)
         #: Guards ``_busy``; told whenever a worker is done with a block.
         self._turns = threading.Condition()
         self._busy: set[int] = set()
@@ -205,8 +219,11 @@ class Runner(Together[Chain]):
                 if limit is not None and limit.passed and self._may_end(limit):
                     self._stop.set()
                     return
+                if self.chains[index].to_begin:
+                    self._begin(index)
+                    continue
                 self._run_block(index, scans, limit)
-                if time.monotonic() - self._saved[index] > self._seconds_per_save:
+                if time.monotonic() - self._saved[index] > self._seconds_to_save(index):
                     self._save(index, self.seconds + time.monotonic() - start)
             except BaseException:
                 # Before the chain is given back, or another worker would take it up.
@@ -239,6 +256,17 @@ class Runner(Together[Chain]):
                 self._turns.wait()
         return None
 
+    def _begin(self, index: int) -> None:
+        """Some scans of the run that gives a chain its first partition."""
+        chain, pace = self.chains[index], self._seconds_per_draw[index]
+        begun = time.monotonic()
+        scans = min(chain.to_begin, max(int(SECONDS_PER_BLOCK / pace), 1) if pace > 0 else 1)
+        chain.begin(scans)
+        # A draw under the prior itself takes another time.
+        self._seconds_per_draw[index] = (time.monotonic() - begun) / scans * bool(chain.to_begin)
+        if self._on_begin is not None:
+            self._on_begin(Beginning(index, START_SCANS - chain.to_begin, START_SCANS))
+
     def _run_block(self, index: int, scans: int, limit: TimeLimit | None) -> None:
         left = None if limit is None else limit.seconds_left()
         if left is not None:
@@ -255,8 +283,18 @@ class Runner(Together[Chain]):
             self._observer(Progress(index, chain.scans, scans, block))
 
     def _save(self, index: int, seconds: float) -> None:
+        begun = time.monotonic()
         self._writers[index].save(self.chains[index], seconds)
         self._saved[index] = time.monotonic()
+        self._seconds_of_save[index] = self._saved[index] - begun
+
+    def _seconds_to_save(self, index: int) -> float:
+        """How long after a save the next one is due: saving takes MOST_SAVING of the time.
+
+        Whoever asks for saves after every block, with 0 seconds, gets them.
+        """
+        wanted = self._seconds_per_save
+        return max(wanted, self._seconds_of_save[index] / MOST_SAVING) if wanted > 0 else wanted
 
     def _block_length(self, index: int) -> int:
         pace = self._seconds_per_draw[index]

@@ -236,8 +236,8 @@ def parse_config(text: bytes, where: str) -> dict[str, Json]:
 
 
 def make_config(
-    tables: Mapping[str, Any] | None = None,
-    overrides: Mapping[str, Mapping[str, Any]] | None = None,
+    tables: Mapping[str, object] | None = None,
+    overrides: Mapping[str, Mapping[str, object]] | None = None,
 ) -> Config:
     """Combine preset, file and overrides, the later winning; an unknown name is an error.
 
@@ -292,7 +292,7 @@ class Requested:
                 return values[name]
         return None
 
-    def unless_a_keyword_says(self, **run: Any) -> Requested:
+    def unless_a_keyword_says(self, **run: object) -> Requested:
         """The same with settings of the run that only keywords win over."""
         return replace(
             self, keywords={**self.keywords, "run": {**run, **self.keywords.get("run", {})}}
@@ -332,7 +332,7 @@ class Requested:
         return replace(config, summary=replace(config.summary, **open_))
 
 
-def read_settings(config: AnyConfig, keywords: Mapping[str, Any]) -> Requested:
+def read_settings(config: AnyConfig, keywords: Mapping[str, object]) -> Requested:
     """Read a config of any form, once, and sort keywords by their section."""
     if isinstance(config, Config):
         if "preset" in keywords:
@@ -343,14 +343,16 @@ def read_settings(config: AnyConfig, keywords: Mapping[str, Any]) -> Requested:
     return Requested(load_config(config), _by_section(keywords), str(config))
 
 
-def resolve(config: AnyConfig, keywords: Mapping[str, Any], looked: Collection[int] = ()) -> Config:
+def resolve(
+    config: AnyConfig, keywords: Mapping[str, object], looked: Collection[int] = ()
+) -> Config:
     """All settings, from a config of any form and keywords; unknown names are errors."""
     asked = read_settings(config, keywords)
     found = asked.resolve()
     return asked.for_looks(found, looked) if looked else found
 
 
-def _by_section(keywords: Mapping[str, Any]) -> dict[str, Json]:
+def _by_section(keywords: Mapping[str, object]) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for name, value in keywords.items():
         if value is None and name in FROM_ITEMS:
@@ -362,7 +364,7 @@ def _by_section(keywords: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def made_from_file(
-    tables: Mapping[str, Any], overrides: Mapping[str, Mapping[str, Any]] | None, where: str
+    tables: Mapping[str, object], overrides: Mapping[str, Mapping[str, object]] | None, where: str
 ) -> Config:
     """The same as ``make_config``; a message on what the file says names the file."""
     _refuse_code_of_file(tables, overrides or {}, where)
@@ -382,7 +384,7 @@ def made_from_file(
 
 
 def _refuse_code_of_file(
-    tables: Mapping[str, Any], overrides: Mapping[str, Mapping[str, Any]], where: str
+    tables: Mapping[str, object], overrides: Mapping[str, Mapping[str, object]], where: str
 ) -> None:
     """Code that a file names is not run: a likelihood of one's own must be among the overrides."""
     run = tables.get("run")

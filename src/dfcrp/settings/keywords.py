@@ -87,7 +87,7 @@ def expanded(function: F) -> F:
     return function
 
 
-def refuse_unknown(keywords: Mapping[str, Any], function: Callable[..., Any]) -> None:
+def refuse_unknown(keywords: Mapping[str, object], function: Callable[..., object]) -> None:
     """Name the nearest keyword of a function beside one that it does not have."""
     known = inspect.signature(function).parameters
     for name in keywords:

@@ -8,10 +8,14 @@ import dataclasses
 import types
 import typing
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dfcrp.errors import SettingsError, did_you_mean, shown
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 SAMPLERS = ("exact", "paper", "unmodified")
 IMAGES = ("auto", "independent", "shared")
 IMAGE_Y = ("auto", "up", "down")
@@ -25,7 +29,7 @@ PRESETS = ("highlands", "reduced", "simulation")
 LARGEST_SETTING = 1e100
 
 
-def build(kind: type, section: str, values: Mapping[str, Any], owner: str = "") -> Any:
+def build(kind: type[T], section: str, values: Mapping[str, object], owner: str = "") -> T:
     """A section of the settings; an unknown name or a value of another type is an error.
 
     ``owner`` names the part that the section belongs to, for messages.
@@ -49,7 +53,7 @@ def unknown(what: str, section: str, name: str, known: typing.Iterable[str]) -> 
     return f"there is no {what} {full!r}{near} Known: {', '.join(names)}."
 
 
-def coerced(name: str, value: Any, hint: Any) -> Any:
+def coerced(name: str, value: object, hint: Any) -> Any:
     """Accept what the type says, a whole number where a float is asked for, lists for tuples."""
     union = typing.get_origin(hint) in (typing.Union, types.UnionType)
     allowed = typing.get_args(hint) if union else (hint,)
@@ -84,7 +88,7 @@ def _as(name: str, value: Any, one: Any) -> Any:
     return _NO
 
 
-def _describe(allowed: tuple[Any, ...], value: Any) -> str:
+def _describe(allowed: tuple[object, ...], value: Any) -> str:
     words = " or ".join(_word(one) for one in allowed)
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if number and {int, float} & set(allowed) and not abs(value) <= LARGEST_SETTING:
@@ -92,7 +96,7 @@ def _describe(allowed: tuple[Any, ...], value: Any) -> str:
     return words
 
 
-def _word(one: Any) -> str:
+def _word(one: object) -> str:
     words = {
         int: "a whole number",
         float: "a number",

@@ -123,7 +123,7 @@ def consensus_draws(
     return found
 
 
-def listed_words(summary: Mapping[str, Any], min_experts: int | str, noun: str) -> str:
+def listed_words(summary: Json, min_experts: int | str, noun: str) -> str:
     """How many objects the catalogue has, and why the posterior's number is another.
 
     ``min_experts`` may be a share, as in "60%".
@@ -172,7 +172,7 @@ class FarOff(NamedTuple):
         return "fewer" if self.listed > self.mean else "more"
 
 
-def far_from_counts(summary: Mapping[str, Any], min_experts: int | str) -> FarOff | None:
+def far_from_counts(summary: Json, min_experts: int | str) -> FarOff | None:
     """The number of the list that is furthest from the draws' own; None if all are near.
 
     It must lie outside the interval, and by more than FAR from the mean.

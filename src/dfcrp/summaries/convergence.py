@@ -10,6 +10,7 @@ not.
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,8 @@ MAX_PAIRS = 1_000
 MAX_DRAWS = 8_000
 #: Pairs whose autocorrelations are in memory at a time.
 PAIRS_AT_ONCE = 64
+#: Series of numbers that are diagnosed at a time.
+SERIES_AT_ONCE = 64
 #: Quantiles that stand for the tails.
 TAILS = (0.05, 0.95)
 #: R-hat of a pair above which its mixing is called slow.
@@ -52,6 +55,8 @@ class Limits:
     ess: float = 400.0
     #: Largest difference between chains in the frequency of a pair.
     pair_difference: float = 0.3
+    #: One pair may differ by more for so many items: among millions some do by chance alone.
+    items_per_pair: int = 10_000
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,8 @@ class Verdict:
     left_out: tuple[str, ...] = ()
     #: The pairs that the chains disagree on, worst first; (pairs, 2).
     pairs: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    #: How many may disagree, of so many items.
+    pairs_allowed: int = 0
     #: Whether anything can be merged at all; if not, ``ok`` is on the counts of sizes alone.
     merging: bool = True
     #: Whether the model fits; None if that was not asked, as while a run goes on.
@@ -105,6 +112,11 @@ class Verdict:
     def fits(self) -> bool:
         """Whether no check of the fit found a difference that matters."""
         return self.fit is None or self.fit.ok
+
+    @property
+    def chains_agree(self) -> bool:
+        """Whether chains disagree on no more pairs than so many items allow."""
+        return self.pairs_disagreeing <= self.pairs_allowed
 
     @property
     def opening(self) -> str:
@@ -129,6 +141,7 @@ class Verdict:
         return {
             **_finite(numbers),
             "pairs_disagreeing": self.pairs_disagreeing,
+            "pairs_allowed": self.pairs_allowed,
             "ok": self.ok,
             "merging": self.merging,
             "parameters": {
@@ -154,20 +167,43 @@ def diagnose(name: str, series: Array) -> Diagnostic:
     ``series`` is (chains, draws); a single chain is compared with itself, half with half.
     One constant in all chains has converged (R-hat 1); different constants have not (inf).
     """
-    values = np.asarray(series, np.float64)
-    n_chains, n_draws = values.shape
-    if n_draws < MIN_DRAWS or np.isnan(values).any():
-        return Diagnostic(name, np.nan, np.nan, np.nan)
-    if (values == values[0, 0]).all():
-        return Diagnostic(name, 1.0, float(values.size), float(values.size))
-    if (values == values[:, :1]).all():
-        return Diagnostic(name, np.inf, float(n_chains), float(n_chains))
-    half = n_draws // 2
-    compared = values if n_chains > 1 else values[:, : 2 * half].reshape(2, half)
-    bulk = float(effective_size(normal_scores(split(values))[np.newaxis])[0])
-    cuts = np.quantile(values, TAILS)
-    tail = float(effective_size(split(values) <= cuts[:, np.newaxis, np.newaxis]).min())
-    return Diagnostic(name, rank_rhat(compared), bulk, tail)
+    [found] = diagnose_all({name: series})
+    return found
+
+
+def diagnose_all(series: Mapping[str, Array]) -> tuple[Diagnostic, ...]:
+    """The same of several series of one shape, some at a time: most of the time is in calls."""
+    names, found = list(series), []
+    for start in range(0, len(names), SERIES_AT_ONCE):
+        some = names[start : start + SERIES_AT_ONCE]
+        values = np.stack([np.asarray(series[name], np.float64) for name in some])
+        rows = zip(some, _diagnosed_at_once(values).tolist(), strict=True)
+        found += [Diagnostic(name, *numbers) for name, numbers in rows]
+    return tuple(found)
+
+
+def _diagnosed_at_once(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """R-hat, bulk and tail ESS of each of (series, chains, draws)."""
+    n_series, n_chains, n_draws = values.shape
+    found = np.full((n_series, 3), np.nan)
+    known = ~np.isnan(values).any(axis=(1, 2)) & (n_draws >= MIN_DRAWS)
+    same = known & (values == values[:, :1, :1]).all(axis=(1, 2))
+    stuck = known & ~same & (values == values[:, :, :1]).all(axis=(1, 2))
+    found[same] = 1.0, n_chains * n_draws, n_chains * n_draws
+    found[stuck] = np.inf, n_chains, n_chains
+    moving = np.flatnonzero(known & ~same & ~stuck)
+    if moving.size:
+        values = values[moving]
+        half = n_draws // 2
+        compared = values
+        if n_chains == 1:
+            compared = values[:, :, : 2 * half].reshape(-1, 2, half)
+        halves = split(values)
+        cuts = np.quantile(values.reshape(len(values), -1), TAILS, axis=1)
+        tails = (effective_size(halves <= cut[:, np.newaxis, np.newaxis]) for cut in cuts)
+        bulk = effective_size(normal_scores(halves))
+        found[moving] = np.column_stack([rank_rhat(compared), bulk, np.minimum(*tails)])
+    return found
 
 
 # Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), Rank-normalization, folding, and
@@ -175,36 +211,48 @@ def diagnose(name: str, series: Array) -> Diagnostic:
 
 
 def split(series: Array) -> Array:
-    """Half chains, (2 chains, draws / 2); the draw in the middle of an odd number is dropped."""
-    half = series.shape[1] // 2
-    return np.concatenate((series[:, :half], series[:, -half:]))
+    """Half chains, (series, 2 chains, draws / 2); of odd numbers the middle draw is dropped."""
+    half = series.shape[2] // 2
+    return np.concatenate((series[:, :, :half], series[:, :, -half:]), axis=1)
 
 
 def normal_scores(values: Array) -> NDArray[np.float64]:
-    """Ranks among all values, equal ones averaged, as quantiles of the normal distribution."""
+    """Ranks among all values of a series, equal ones averaged, as quantiles of the normal."""
     from scipy.special import ndtri
 
-    _, place, times = np.unique(values, return_inverse=True, return_counts=True)
-    rank = np.cumsum(times) - (times - 1) / 2.0
+    flat = values.reshape(len(values), -1)
+    order = np.argsort(flat, axis=1, kind="stable")
+    ascending = np.take_along_axis(flat, order, axis=1)
+    place = np.arange(flat.shape[1])
+    ends = np.ones(flat.shape, bool)
+    ends[:, :-1] = ascending[:, 1:] != ascending[:, :-1]
+    begins = np.roll(ends, 1, axis=1)
+    # Where the run of equal values around each place begins and ends.
+    first = np.maximum.accumulate(np.where(begins, place, 0), axis=1)
+    last = np.minimum.accumulate(np.where(ends, place, place[-1])[:, ::-1], axis=1)[:, ::-1]
     # Blom's offset of 3/8.
-    scores = ndtri((rank - 0.375) / (values.size + 0.25))
-    found: NDArray[np.float64] = scores[place.reshape(values.shape)]
-    return found
+    scores = ndtri(((first + last) / 2.0 + 1.0 - 0.375) / (flat.shape[1] + 0.25))
+    found = np.empty(flat.shape)
+    np.put_along_axis(found, order, scores, axis=1)
+    return found.reshape(values.shape)
 
 
-def rank_rhat(series: NDArray[np.float64]) -> float:
+def rank_rhat(series: NDArray[np.float64]) -> NDArray[np.float64]:
     """R-hat of the half chains: the larger of that of their ranks and that of the folded ones."""
     halves = split(series)
-    folded = np.abs(halves - np.median(halves))
-    return max(_rhat(normal_scores(halves)), _rhat(normal_scores(folded)))
+    folded = np.abs(halves - np.median(halves, axis=(1, 2), keepdims=True))
+    ranks, spread = _rhat(normal_scores(halves)), _rhat(normal_scores(folded))
+    # Where folded draws are the same in all chains their R-hat is no number.
+    return np.where(spread > ranks, spread, ranks)
 
 
-def _rhat(chains: NDArray[np.float64]) -> float:
+def _rhat(chains: NDArray[np.float64]) -> NDArray[np.float64]:
     """sqrt((n - 1) / n + B / W), with B the variance of the chains' means and W that within."""
-    n = chains.shape[1]
-    between = chains.mean(axis=1).var(ddof=1)
+    n = chains.shape[2]
+    between = chains.mean(axis=2).var(axis=1, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return float(np.sqrt((n - 1.0) / n + between / chains.var(axis=1, ddof=1).mean()))
+        within = chains.var(axis=2, ddof=1).mean(axis=1)
+        return np.asarray(np.sqrt((n - 1.0) / n + between / within))
 
 
 def effective_size(series: Array) -> NDArray[np.float64]:
@@ -291,16 +339,28 @@ def explain_pairs(pairs: NDArray[np.int64]) -> tuple[int, ...]:
     A marking that changes sides disagrees with all its companions; naming it alone says more
     than naming all of them. Both ends of a pair that stands by itself are named.
     """
-    found: list[int] = []
-    left = pairs
-    while len(left):
-        markings, times = np.unique(left, return_counts=True)
-        if times.max() == 1:
-            found.extend(int(i) for i in markings)
+    others: dict[int, list[int]] = {}
+    for first, second in pairs.tolist():
+        others.setdefault(first, []).append(second)
+        others.setdefault(second, []).append(first)
+    left = {marking: len(them) for marking, them in others.items()}
+    # What has changed since is put in again; the old entries are passed over.
+    queue = [(-count, marking) for marking, count in left.items()]
+    heapq.heapify(queue)
+    found: set[int] = set()
+    while queue:
+        count, worst = heapq.heappop(queue)
+        if -count != left[worst] or not count:
+            continue
+        if count == -1:
+            found |= {marking for marking, pairs_left in left.items() if pairs_left}
             break
-        worst = markings[np.argmax(times)]
-        found.append(int(worst))
-        left = left[(left != worst).all(axis=1)]
+        found.add(worst)
+        left[worst] = 0
+        for other in others[worst]:
+            if other not in found:
+                left[other] -= 1
+                heapq.heappush(queue, (-left[other], other))
     return tuple(sorted(found))
 
 
@@ -310,7 +370,7 @@ class KnownOfRun:
 
     #: What an item is called, and the items' names; else they are called by their rows.
     noun: str = "item"
-    names: Sequence[object] | None = None
+    names: Sequence[object] | Array | None = None
     #: Plain words for the numbers that are stored with the draws.
     words: Mapping[str, str] = field(default_factory=dict)
     #: Those of which the data say nothing.
@@ -332,16 +392,22 @@ def check_convergence(
     pairs: Coclustering | None = None,
     limits: Limits | None = None,
     known: KnownOfRun | None = None,
+    *,
+    stored: StoredDiagnostics | None = None,
 ) -> Verdict:
-    """Judge a run by its counts and pairs, and beside it α and what else is behind them."""
+    """Judge a run by its counts and pairs, and beside it α and what else is behind them.
+
+    ``stored`` is of what the draws have in common with those of other images, if that is known.
+    """
     limits = Limits() if limits is None else limits
     known = KnownOfRun() if known is None else known
     pairs = coclustering(draws) if pairs is None else pairs
-    answers, parameters = answer_series(draws, consensus), parameter_series(draws)
+    stored = diagnose_stored(draws, known.words) if stored is None else stored
+    parameters = stored.parameters
     unheard = known.unheard & set(parameters)
     if not known.mergeable:
         unheard = frozenset(parameters)
-    diagnostics = _diagnosed(answers, known)
+    diagnostics = (*_diagnosed(_counts(draws, consensus), known.words), *stored.answers)
     probability = pairs.probability
     uncertain = np.flatnonzero((probability > UNCERTAIN[0]) & (probability < UNCERTAIN[1]))
     difference = pairs.disagreement()
@@ -358,12 +424,13 @@ def check_convergence(
         min_ess=float(min(d.ess for d in diagnostics)),
         max_pair_disagreement=float(difference.max(initial=0.0)) if several else np.nan,
         pairs_disagreeing=len(apart),
+        pairs_allowed=draws.n_markings // limits.items_per_pair,
         undecided=explain_pairs(split),
         max_pair_rhat=float(rhat.max(initial=1.0)),
         min_pair_ess=float(ess.min(initial=np.inf)),
         advice=(),
         diagnostics=diagnostics,
-        parameters=_diagnosed({k: v for k, v in parameters.items() if k not in unheard}, known),
+        parameters=tuple(one for name, one in parameters.items() if name not in unheard),
         left_out=tuple(known.words.get(name, name) for name in parameters if name in unheard),
         pairs=split,
         merging=known.mergeable,
@@ -371,8 +438,27 @@ def check_convergence(
     return _judged(verdict, limits, several, known)
 
 
-def _diagnosed(series: Mapping[str, Array], known: KnownOfRun) -> tuple[Diagnostic, ...]:
-    return tuple(diagnose(known.words.get(name, name), values) for name, values in series.items())
+def _diagnosed(series: Mapping[str, Array], words: Mapping[str, str]) -> tuple[Diagnostic, ...]:
+    found = diagnose_all(series)
+    return tuple(replace(one, name=words.get(one.name, one.name)) for one in found)
+
+
+@dataclass(frozen=True)
+class StoredDiagnostics:
+    """Convergence of what is stored with every draw: the same of all images drawn together."""
+
+    answers: tuple[Diagnostic, ...]
+    #: By the names under which they are stored.
+    parameters: Mapping[str, Diagnostic]
+
+
+def diagnose_stored(draws: Draws, words: Mapping[str, str]) -> StoredDiagnostics:
+    """Of what is judged; ``words`` are plain ones by name."""
+    parameters = parameter_series(draws)
+    return StoredDiagnostics(
+        _diagnosed(_stored(draws, behind=False), words),
+        dict(zip(parameters, _diagnosed(parameters, words), strict=True)),
+    )
 
 
 def good(found: Diagnostic, limits: Limits) -> bool:
@@ -382,11 +468,12 @@ def good(found: Diagnostic, limits: Limits) -> bool:
 
 def answer_series(draws: Draws, consensus: ConsensusCounts | None = None) -> dict[str, Array]:
     """The numbers that the first part of the verdict is on, by name, each (chains, draws)."""
-    return {
-        "number of clusters": n_clusters(draws),
-        **({} if consensus is None else consensus.series()),
-        **_stored(draws, behind=False),
-    }
+    return {**_counts(draws, consensus), **_stored(draws, behind=False)}
+
+
+def _counts(draws: Draws, consensus: ConsensusCounts | None) -> dict[str, Array]:
+    counts: dict[str, Array] = {"number of clusters": n_clusters(draws)}
+    return counts if consensus is None else counts | consensus.series()
 
 
 def parameter_series(draws: Draws) -> dict[str, Array]:
@@ -397,9 +484,9 @@ def parameter_series(draws: Draws) -> dict[str, Array]:
 
 
 def _stored(draws: Draws, *, behind: bool) -> dict[str, Array]:
-    chosen, names = draws.columns.judged_of(behind=behind), draws.columns.names
+    chosen = draws.columns.judged_of(behind=behind)
     shared = draws.shared(chosen)
-    return {names[at]: shared[:, :, k] for k, at in enumerate(chosen)}
+    return {name: shared[:, :, k] for k, name in enumerate(draws.columns.names_at(chosen))}
 
 
 def choose_burn_in(
@@ -429,7 +516,7 @@ def _judged(verdict: Verdict, limits: Limits, several: bool, known: KnownOfRun) 
         return replace(verdict, advice=(few,), parameters_ok=False)
     verdict = replace(
         verdict,
-        ok=all(good(d, limits) for d in verdict.diagnostics) and verdict.pairs_disagreeing == 0,
+        ok=all(good(d, limits) for d in verdict.diagnostics) and verdict.chains_agree,
         parameters_ok=all(good(d, limits) for d in verdict.parameters),
     )
     advice = [
@@ -538,11 +625,12 @@ def _undecided_sentence(
 ) -> str:
     names, noun = [known.called(row) for row in verdict.undecided], known.noun
     text = listed(names, shown)
+    few = f" Of so many items {verdict.pairs_allowed:,} may." * verdict.chains_agree
     these = f"This {noun} is" if len(names) == 1 else f"These {counted(len(names), noun)} are"
     return (
         f"{these} undecided between chains: {text} "
         f"(pairs that differ by more than {limits.pair_difference}: {verdict.pairs_disagreeing}; "
-        f"largest difference {verdict.max_pair_disagreement:.2f})."
+        f"largest difference {verdict.max_pair_disagreement:.2f}).{few}"
     )
 
 
@@ -553,7 +641,7 @@ def longer(verdict: Verdict, limits: Limits) -> float:
     chains falls as 1 / sqrt(L).
     """
     factor = needed(verdict.max_rhat, verdict.min_ess, limits)
-    if verdict.pairs_disagreeing:
+    if not verdict.chains_agree:
         factor = max(factor, (verdict.max_pair_disagreement / limits.pair_difference) ** 2)
     return factor
 

@@ -33,7 +33,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from dfcrp.draws import Draws
@@ -154,7 +154,7 @@ class PointPartition:
         """Whether this is the proven minimiser over the draws that were looked at."""
         return self.n_exact == self.labels.size and not self.n_moved
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         return np.array(self.labels, dtype=dtype, copy=copy)
 
     def __len__(self) -> int:
@@ -165,9 +165,9 @@ class PointPartition:
 
 
 def point_partition(
-    labels: Any,
+    labels: object,
     loss: str = "vi",
-    families: Any = None,
+    families: object = None,
     *,
     runs: int = 4,
     seed: int = 0,
@@ -212,7 +212,7 @@ def point_partition(
     )
 
 
-def _family_codes(families: Any, n: int) -> NDArray[np.int64] | None:
+def _family_codes(families: object, n: int) -> NDArray[np.int64] | None:
     """Families as codes 0, 1, ...; None when there is no rule."""
     if families is None:
         return None
@@ -364,7 +364,7 @@ def _problem(
     )
 
 
-def _mosaic(problem: SearchProblem, scratch: Any) -> Any:
+def _mosaic(problem: SearchProblem, scratch: object) -> Any:
     """A start from the most frequent draws: the best of them, region by region."""
     frequent = np.argsort(-problem.shares, kind="stable")[:MOSAIC_DRAWS]
     best = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dfcrp.draws import Draws, MemoryDraws, blocks
 from dfcrp.errors import InputError
@@ -28,7 +28,7 @@ def label_blocks(
             yield block_chain, start, stop, np.require(labels, np.int32, ["C", "W"])
 
 
-def is_draws(source: Any) -> bool:
+def is_draws(source: object) -> bool:
     """Whether this is a Draws object rather than an array of labels."""
     return hasattr(source, "n_chains") and hasattr(source, "clusters")
 
@@ -113,7 +113,7 @@ class Interval:
         """As in summary.json; scalars only."""
         return {"mean": float(self.mean), "lo": float(self.lo), "hi": float(self.hi)}
 
-    def __getitem__(self, index: Any) -> Interval:
+    def __getitem__(self, index: object) -> Interval:
         return Interval(self.mean[index], self.lo[index], self.hi[index])
 
 
@@ -143,7 +143,7 @@ def summarise(samples: Array, level: float = LEVEL) -> Interval:
     return holding(*out.reshape(3, *samples.shape[1:]))
 
 
-def holding(mean: Any, lo: Any, hi: Any, *, whole: bool = False) -> Interval:
+def holding(mean: ArrayLike, lo: ArrayLike, hi: ArrayLike, *, whole: bool = False) -> Interval:
     """An interval that holds its mean; of counts it ends at whole numbers."""
     least, most = (np.floor(mean), np.ceil(mean)) if whole else (mean, mean)
     return Interval(mean, np.minimum(lo, least), np.maximum(hi, most))

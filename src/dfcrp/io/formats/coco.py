@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from dfcrp.errors import InputError
 from dfcrp.io.drawings import Drawings, Origin
 from dfcrp.io.format import Format, GivenFile
-from dfcrp.io.tables import RawTable, ReadOptions, ReadTable, only_one_list
+from dfcrp.io.formats.geojson import rings_of
+from dfcrp.io.outgoing import Outgoing, OutImage, new_ids
+from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
 from dfcrp.io.text import as_list, as_object, load_json, text_or_none
-from dfcrp.items.checks import quoted, to_names
+from dfcrp.items.checks import quoted
+from dfcrp.items.source_tables import kept_fields
 
-#: Where an annotation's score comes from: the first of these columns that a catalogue has.
-SCORES = ("p_real", "p_consensus")
+#: The kinds that are written, and read back: by a box, or by an outline as well.
+DRAWN_AS = ("boxes", "circles", "ellipses")
 #: Where nothing was annotated; and what may stand before the first bracket.
 NO_ANNOTATIONS, BLANKS = re.compile(rb'"annotations"\s*:\s*\[\s*\]'), b"\xef\xbb\xbf \t\r\n"
 #: What tools call the person who made an annotation.
@@ -56,6 +59,10 @@ def read_coco(file: GivenFile, options: ReadOptions) -> RawTable:
     marks = Drawings(name, "annotation", options)
     images = _images(content.get("images"), f"{name}, images", marks)
     labels = _names(content.get("categories") or [], "name", f"{name}, categories")
+    marks.fields = kept_fields({key: content.get(key) or None for key in ("info", "licenses")})
+    for entry in content.get("categories") or []:
+        if (title := labels.get(text_or_none(entry.get("id")) or "")) is not None:
+            marks.categories.setdefault(title, kept_fields(entry, "name"))
     annotations = [
         as_object(raw, f"{name}, annotation {number}")
         for number, raw in enumerate(as_list(content.get("annotations"), f"{name}, annotations"), 1)
@@ -125,7 +132,9 @@ def _images(entries: Any, where: str, marks: Drawings) -> dict[str | None, str]:
         entry = as_object(raw, where)
         number = text_or_none(entry.get("id"))
         path = text_or_none(entry.get("file_name")) or number
-        image = marks.image(path, number=number, size=(entry.get("width"), entry.get("height")))
+        size = (entry.get("width"), entry.get("height"))
+        fields = kept_fields(entry, "file_name", "width", "height")
+        image = marks.image(path, number=number, size=size, fields=fields)
         if number is None or image is None:
             raise InputError(f"{where}: entry {at} has no id; export the file again")
         if found.setdefault(number, image) != image:
@@ -151,44 +160,83 @@ def _names(entries: Any, key: str, where: str) -> dict[str, str]:
 
 
 def write_coco(table: ReadTable, path: Path) -> dict[Path, bytes]:
-    """Write boxes as annotations; the other columns are fields of them.
+    """Write objects as annotations; the other columns are fields of them.
 
-    The score is the probability that the object is real, or else that of a consensus. Images are
-    those with a box: a catalogue names no others, and does not know how large images are.
+    Images and categories are those of the files that the objects come from, with their ids. The
+    score is the probability that the object is real, or else that of a consensus.
     """
-    if table.kind != "boxes":
-        raise InputError(f"{path}: COCO files are written of boxes; these are {table.kind}")
-    only_one_list(table, path)
-    extra = table.typed_extra()
-    count = len(table)
-    drawn_on = table.about.get("image")
-    names = ["image"] * count if drawn_on is None else to_names(drawn_on)
-    told = table.about.get("category", extra.pop("category", None))
-    labels = ["object"] * count if told is None else to_names(told)
-    image_ids = {name: number for number, name in enumerate(sorted(set(names)), 1)}
-    label_ids = {name: number for number, name in enumerate(sorted(set(labels)), 1)}
-    score = next((extra[title] for title in SCORES if title in extra), None)
-    sides = (table.columns[role].tolist() for role in ("x", "y", "width", "height"))
+    if table.kind not in DRAWN_AS:
+        raise InputError(
+            f"{path}: COCO files are written of {', '.join(DRAWN_AS)}; these are {table.kind}"
+        )
+    out = Outgoing(table, path, (FORMAT.name,)).in_pixels()
+    image_ids = new_ids([image.fields.get("id") for image in out.images])
+    label_ids = new_ids([fields.get("id") for fields in out.categories.values()])
+    ids = dict(zip((image.name for image in out.images), image_ids, strict=True))
+    codes = dict(zip(out.categories, label_ids, strict=True))
     annotations = []
-    for at, (x, y, width, height) in enumerate(zip(*sides, strict=True)):
+    for row, (corner_and_sides, outline) in enumerate(_drawn(out.table, path)):
         annotation = {
-            "id": at + 1,
-            "image_id": image_ids[names[at]],
-            "category_id": label_ids[labels[at]],
-            "bbox": [x - width / 2, y - height / 2, width, height],
-            "area": width * height,
+            "id": row + 1,
+            "image_id": ids[out.names[row]],
+            "category_id": codes[out.labels[row]],
+            "bbox": corner_and_sides,
+            "area": corner_and_sides[2] * corner_and_sides[3],
             "iscrowd": 0,
         }
-        if score is not None:
-            annotation["score"] = score[at]
-        annotations.append(annotation | {title: cells[at] for title, cells in extra.items()})
+        if outline:
+            annotation |= {"segmentation": [outline], "area": _area(outline)}
+        if out.scores is not None:
+            annotation["score"] = out.score(row)
+        annotations.append(annotation | {title: cells[row] for title, cells in out.extra.items()})
     whole = {
-        "info": {"description": "Written by dfcrp"},
-        "images": [{"id": number, "file_name": name} for name, number in image_ids.items()],
-        "categories": [{"id": number, "name": name} for name, number in label_ids.items()],
+        "info": out.file_fields("info") or {"description": "Written by dfcrp"},
+        "licenses": out.file_fields("licenses") or [],
+        "images": [
+            _image_entry(image, number) for image, number in zip(out.images, image_ids, strict=True)
+        ],
+        "categories": [
+            {**fields, "id": codes[name], "name": name} for name, fields in out.categories.items()
+        ],
         "annotations": annotations,
     }
     return {path: (json.dumps(whole, indent=1) + "\n").encode()}
 
 
-FORMAT = Format("COCO", looks_like_coco, read_coco, writers=((".coco.json", write_coco),))
+def _image_entry(image: OutImage, number: Any) -> dict[str, Any]:
+    entry = {**image.fields, "id": number, "file_name": image.path}
+    if image.size is not None:
+        entry |= {"width": image.size[0], "height": image.size[1]}
+    return entry
+
+
+def _drawn(table: ReadTable, path: Path) -> Iterator[tuple[list[float], list[float]]]:
+    """Of each object the corner and sides of its box, and of circles and ellipses the outline."""
+    if table.kind == "boxes":
+        rows = zip(*(values.tolist() for values in table.columns.values()), strict=True)
+        for x, y, width, height in rows:
+            yield [x - width / 2, y - height / 2, width, height], []
+        return
+    for points in rings_of(table, path):
+        across, down = zip(*points, strict=True)
+        left, top = min(across), min(down)
+        outline = [value for point in points[:-1] for value in point]
+        yield [left, top, max(across) - left, max(down) - top], outline
+
+
+def _area(outline: Sequence[float]) -> float:
+    """Of a polygon, by its vertices one after the other."""
+    x, y = outline[::2], outline[1::2]
+    ends = zip(x, y, [*x[1:], x[0]], [*y[1:], y[0]], strict=True)
+    return abs(sum(a * d - c * b for a, b, c, d in ends)) / 2
+
+
+FORMAT = Format(
+    "COCO",
+    looks_like_coco,
+    read_coco,
+    writers=((".coco.json", write_coco),),
+    target="coco",
+    write=write_coco,
+    ending=".json",
+)

@@ -17,6 +17,7 @@ import numpy as np
 
 from dfcrp.errors import InputError
 from dfcrp.io.format import Format, GivenFile
+from dfcrp.io.large_tables import plain_columns
 from dfcrp.io.tables import RawTable, ReadOptions, ReadTable, titled_columns
 from dfcrp.io.text import decode
 from dfcrp.items.checks import quoted, to_numbers
@@ -88,6 +89,11 @@ def read_delimited(name: str, data: bytes) -> RawTable:
             f"{name}: the header has {len(header):,} columns, the most is {MOST_COLUMNS:,}; "
             "is every item in a row of its own?"
         )
+    large = None
+    if dialect.quote == '"':
+        large = plain_columns(text, data, dialect.delimiter, header)
+    if large is not None:
+        return RawTable(name, header, large, range(2, len(large[0]) + 2))
     columns: list[list[str]] = [[] for _ in header]
     rows: list[int] = []
     misfits: list[tuple[int, int]] = []

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 from typing import Any
 
+from dfcrp.errors import InputError
 from dfcrp.io.drawings import Drawings, Origin
 from dfcrp.io.format import Format, GivenFile
-from dfcrp.io.tables import RawTable, ReadOptions
+from dfcrp.io.outgoing import Outgoing, new_ids
+from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
 from dfcrp.io.text import as_list, as_object, load_json, text_or_none
+from dfcrp.items.source_tables import kept_fields
 
+#: What a task is known by in Label Studio.
+KEPT = ("id", "data")
+#: Of each kind of items its type among results, and what the control is called in most projects.
+TYPES = {"boxes": "rectangle", "circles": "ellipse", "ellipses": "ellipse", "points": "keypoint"}
+CONTROLS = {"from_name": "label", "to_name": "image"}
+#: The width of a keypoint on the screen, in per cent of the image's.
+DOT = 0.3
 #: Whose list annotations are on that name nobody.
 UNKNOWN = "unknown annotator"
 
@@ -31,7 +43,10 @@ def read_label_studio(file: GivenFile, options: ReadOptions) -> RawTable:
     for number, raw in enumerate(as_list(load_json(name, file.data), name), 1):
         task = as_object(raw, f"{name}, task {number}")
         image = marks.image(
-            _image(task) or str(number), number=text_or_none(task.get("id")), size=_size_of(task)
+            _image(task) or str(number),
+            number=text_or_none(task.get("id")),
+            size=_size_of(task),
+            fields=kept_fields({key: task[key] for key in KEPT if key in task}),
         )
         if task.get("predictions"):
             marks.leave(Origin(number), "list of predictions")
@@ -81,6 +96,11 @@ def _take(marks: Drawings, origin: Origin, result: dict[str, Any], where: str) -
     value = as_object(result.get("value"), f"{where}, value")
     labels = value.get(kind)
     label = text_or_none(labels[0]) if isinstance(labels, list) and labels else None
+    names = {key: result.get(key) for key in ("from_name", "to_name")}
+    if all(isinstance(name, str) for name in names.values()):
+        marks.fields.setdefault(kind, kept_fields(names))
+    if label is not None:
+        marks.categories.setdefault(label, {})
     origin = Origin(origin.row, origin.expert, origin.image, label, result.get("score"))
     across, down = (
         marks.number(origin, result.get(key), key) / 100
@@ -135,4 +155,64 @@ def _annotator(annotation: dict[str, Any]) -> str:
     return text_or_none(who) or UNKNOWN
 
 
-FORMAT = Format("Label Studio", looks_like_label_studio, read_label_studio)
+def write_label_studio(table: ReadTable, path: Path) -> dict[Path, bytes]:
+    """Write tasks with predictions, as Label Studio imports them, with a score for each result."""
+    if table.kind not in TYPES:
+        raise InputError(
+            f"{path}: Label Studio files are written of {', '.join(TYPES)}; these are {table.kind}"
+        )
+    out = Outgoing(table, path, (FORMAT.name,)).in_pixels()
+    kind = f"{TYPES[table.kind]}labels"
+    names = out.file_fields(kind) or CONTROLS
+    shapes, tasks = out.row_columns(), []
+    numbers = new_ids([image.fields.get("id") for image in out.images])
+    for number, image in zip(numbers, out.images, strict=True):
+        across, down = out.size_of(image) if image.rows else (0, 0)
+        results = []
+        for row in image.rows:
+            place = _percentages(table.kind, shapes[row], across, down)
+            score = out.score(row)
+            results.append(
+                {
+                    "id": f"dfcrp{row + 1}",
+                    "type": kind,
+                    **names,
+                    "original_width": across,
+                    "original_height": down,
+                    "image_rotation": 0,
+                    "value": {**place, kind: [out.labels[row]]},
+                    **({} if score is None else {"score": score}),
+                }
+            )
+        known = [one["score"] for one in results if "score" in one]
+        prediction = {"model_version": "dfcrp", "result": results}
+        if known:
+            prediction["score"] = sum(known) / len(known)
+        data = image.fields.get("data") or {names["to_name"]: image.path}
+        tasks.append({"id": number, "data": data, "predictions": [prediction]})
+    return {path: (json.dumps(tasks, ensure_ascii=False, indent=1) + "\n").encode()}
+
+
+def _percentages(kind: str, numbers: tuple[float, ...], across: int, down: int) -> dict[str, float]:
+    """Where an item lies, in per cent of the image's width and height."""
+    x, y, *rest = numbers
+    wide, high = 100 / across, 100 / down
+    if kind == "points":
+        return {"x": x * wide, "y": y * high, "width": DOT}
+    if kind == "boxes":
+        width, height = rest
+        corner = {"x": (x - width / 2) * wide, "y": (y - height / 2) * high}
+        return {**corner, "width": width * wide, "height": height * high, "rotation": 0}
+    major, minor, angle = (rest[0], rest[0], 0.0) if kind == "circles" else rest
+    radii = {"radiusX": major / 2 * wide, "radiusY": minor / 2 * high}
+    return {"x": x * wide, "y": y * high, **radii, "rotation": angle}
+
+
+FORMAT = Format(
+    "Label Studio",
+    looks_like_label_studio,
+    read_label_studio,
+    target="label-studio",
+    write=write_label_studio,
+    ending=".json",
+)

@@ -12,19 +12,23 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from dfcrp.errors import InputError
 from dfcrp.io.drawings import Drawings, Origin
 from dfcrp.io.format import Format, GivenFile
-from dfcrp.io.tables import RawTable, ReadOptions
+from dfcrp.io.formats.geojson import rings_of
+from dfcrp.io.outgoing import Outgoing, new_ids
+from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
 from dfcrp.io.text import decode
 
 #: Numbers in a row of a box, without a confidence.
 BOX = 5
 #: Digits of the number of a class, at most.
 DIGITS = 9
+#: Classes that are named in a file; a data set has fewer.
+MOST_CLASSES = 100_000
 #: Tools that round may end beyond the image by this much.
 BEYOND = 1e-4
 #: Where names of classes are, and in how many folders: beside the file, and above ``labels/train``.
@@ -107,8 +111,9 @@ def read_yolo(file: GivenFile, options: ReadOptions) -> RawTable:
     """Read boxes and polygons; a file in a folder is of the image of its name."""
     marks = Drawings(file.name, "row", options)
     marks.shares = True
-    names = class_names(file.path)
-    image = marks.image(_image(options.below))
+    names = class_names(file.path, options.below)
+    image = marks.image(_image(options.below), fields={"file": options.below})
+    marks.categories = {title: {"id": number} for number, title in sorted(names.items())}
     marks.look(image)
     for number, line in enumerate(decode(file.name, file.data).split("\n"), 1):
         cells = line.split()
@@ -143,9 +148,13 @@ def _image(below: str | None) -> str | None:
     return "/".join([*(part for part in parts[:-1] if part != LABELS), parts[-1]])
 
 
-def class_names(path: Path) -> dict[int, str]:
-    """The names of classes by their numbers, of the first file with names beside or above."""
-    for folder in list(path.absolute().parents)[:FOLDERS]:
+def class_names(path: Path, below: str | None = None) -> dict[int, str]:
+    """The names of classes by their numbers, of the first file with names beside or above.
+
+    They are looked for up to the folder that was given, ``below`` which the file is.
+    """
+    most = max(FOLDERS, len(PurePosixPath(below or "").parts))
+    for folder in list(path.absolute().parents)[:most]:
         for name in (*PLAIN_NAMES, *DATA_SET):
             if (folder / name).is_file():
                 lines = _lines(folder / name)
@@ -188,4 +197,56 @@ def _unquoted(text: str) -> str:
     return text[1:-1] if quoted else text
 
 
-FORMAT = Format("YOLO", looks_like_yolo, read_yolo, kinds=("boxes", "points", "ellipses"))
+def write_yolo(table: ReadTable, path: Path) -> dict[Path, bytes]:
+    """Write a folder: a file of rows for each image, also for one without objects, and the classes.
+
+    A row has the object's score at the end, if there is one.
+    """
+    if table.kind not in ("boxes", "circles", "ellipses"):
+        raise InputError(f"{path}: YOLO's files hold boxes and polygons; these are {table.kind}")
+    out = Outgoing(table, path, (FORMAT.name,))
+    numbers = new_ids([fields.get("id") for fields in out.categories.values()], first=0)
+    codes = dict(zip(out.categories, numbers, strict=True))
+    shapes = list(_boxes(out) if table.kind == "boxes" else _polygons(out))
+    files = {}
+    for image, file in out.files(".txt", LABELS):
+        lines = []
+        for row in image.rows:
+            score = out.score(row)
+            cells = [*shapes[row], *([] if score is None else [score])]
+            lines.append(" ".join([str(codes[out.labels[row]]), *(f"{v:.9g}" for v in cells)]))
+        files[file] = "".join(f"{line}\n" for line in lines).encode()
+    # A class is known by its row.
+    named = {number: name for name, number in codes.items()}
+    last = max((number for number in numbers if isinstance(number, int)), default=-1)
+    titles = [named.get(number, str(number)) for number in range(min(last + 1, MOST_CLASSES))]
+    return {**files, path / PLAIN_NAMES[0]: "".join(f"{title}\n" for title in titles).encode()}
+
+
+def _boxes(out: Outgoing) -> Iterator[tuple[float, ...]]:
+    """Shares of centre and sides; a box that ends far outside the image is cut off at its edge."""
+    for x, y, width, height in out.in_shares().row_columns():
+        if all(0.0 <= share <= 1.0 for share in (x, y, width, height)):
+            yield x, y, width, height
+            continue
+        left, right = (min(max(x + side * width / 2, 0.0), 1.0) for side in (-1, 1))
+        top, bottom = (min(max(y + side * height / 2, 0.0), 1.0) for side in (-1, 1))
+        yield (left + right) / 2, (top + bottom) / 2, right - left, bottom - top
+
+
+def _polygons(out: Outgoing) -> Iterator[tuple[float, ...]]:
+    """Shares of the vertices of an outline."""
+    for image, points in zip(out.image_of, rings_of(out.table, out.path), strict=True):
+        across, down = (1, 1) if out.table.shares else out.size_of(image)
+        corners = [(x / across, y / down) for x, y in points[:-1:2]]
+        yield tuple(min(max(share, 0.0), 1.0) for corner in corners for share in corner)
+
+
+FORMAT = Format(
+    "YOLO",
+    looks_like_yolo,
+    read_yolo,
+    kinds=("boxes", "points", "ellipses"),
+    target="yolo",
+    write=write_yolo,
+)

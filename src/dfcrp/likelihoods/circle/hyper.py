@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,10 @@ from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
+    from dfcrp.items.site import Site
 
+#: Hyperparameters of circles in a plane or on a sphere.
+H = TypeVar("H", CircleHyper, SphereHyper)
 TOLERANCES = ("learned", "fixed")
 #: Settings of the fixed law: giving one of them asks for it.
 FIXED_LAW = ("kappa_x", "eta_x", "tau_x", "kappa_d", "eta_d", "tau_d", "log_diameter_floor")
@@ -198,9 +201,7 @@ def without_sizes(hyper: CircleHyper) -> CircleHyper:
     )
 
 
-def with_experts(
-    hyper: Any, settings: CircleSettings, experts: NDArray[np.int64], count: int
-) -> Any:
+def with_experts(hyper: H, settings: CircleSettings, experts: NDArray[np.int64], count: int) -> H:
     """The hyperparameters, in a plane or on a sphere, with experts who differ.
 
     ``experts`` are codes in the numbering of the kernels, of ``count`` in all. Offsets of places
@@ -220,7 +221,7 @@ def with_experts(
     )
 
 
-def length_unit(model: CircleSettings, site: Any) -> float:
+def length_unit(model: CircleSettings, site: Site) -> float:
     """The unit of length in km: 1 where tolerances are learned, a pixel for the paper's law."""
     if model.tolerances == "learned":
         return 1.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from dfcrp.likelihoods.circle.hyper import (
     FIXED_LAW,
     PRESETS,
     CircleSettings,
+    H,
     are_sized,
     circle_hyper,
     length_unit,
@@ -71,6 +72,7 @@ from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
+    from dfcrp.likelihoods.differences import ExpertBias
     from dfcrp.posterior.posterior import Posterior
     from dfcrp.report.contents import Contents
     from dfcrp.settings.config import Config
@@ -123,13 +125,13 @@ class _Circles(Likelihood):
             for name, values in columns.items()
         }
 
-    def complete(self, values: Mapping[str, Any]) -> Json:
+    def complete(self, values: Mapping[str, object]) -> Json:
         """Giving a setting of the fixed law asks for it, and that is the paper's model."""
         fixed = any(name in values for name in FIXED_LAW)
         known = {"tolerances": "fixed", **values} if fixed else dict(values)
         return {**AS_IN_THE_PAPER, **known} if known.get("tolerances") == "fixed" else known
 
-    def decide(self, items: Items, settings: Any, independent: bool) -> Any:
+    def decide(self, items: Items, settings: CircleSettings, independent: bool) -> CircleSettings:
         """Whether markings may be careless and experts differ, unless that is said."""
         return decide(settings, items.families, items.image_codes if independent else None)
 
@@ -202,7 +204,7 @@ class _Circles(Likelihood):
         known = {} if unit == "px" else {"unit": unit}
         return {"median_diameter": float(np.median(items.diameter)), **known}
 
-    def learned_words(self, found: Mapping[str, Any]) -> list[str]:
+    def learned_words(self, found: Json) -> list[str]:
         """Around an object of the median diameter."""
         unit = f" {found['unit']}" if "unit" in found else ""
         diameters = "; their diameters are all the same, and say nothing (1 sd)"
@@ -248,7 +250,7 @@ class _Circles(Likelihood):
         """What was learned of the scatter of markings."""
         return (_learned_section,)
 
-    def expert_bias(self, draws: Draws, items: Items) -> Any:
+    def expert_bias(self, draws: Draws, items: Items) -> ExpertBias | None:
         """Offsets, size factors and noise factors, if they were learned.
 
         On a sphere offsets are along the ground, to the east and north, in km.
@@ -258,7 +260,7 @@ class _Circles(Likelihood):
             return None
         if not site.on_sphere:
             return expert_bias(draws, AXES, self.noun)
-        learned = LAW[0] in draws.columns.names
+        learned = LAW[0] in draws.columns.slices
         unit = length_unit(CircleSettings(tolerances="learned" if learned else "fixed"), site)
         radius = site.sphere_radius_km
         return expert_bias(draws, AXES, self.noun, unit=unit, radius_km=radius)
@@ -337,13 +339,13 @@ def lay_out_circles(
 
 
 def _with_differences(
-    hyper: Any,
+    hyper: H,
     columns: Columns,
-    settings: Any,
+    settings: CircleSettings,
     codes: Codes,
     names: Sequence[str],
     neighbourhood: Neighbourhood,
-) -> tuple[Any, Columns]:
+) -> tuple[H, Columns]:
     """Where careless markings and experts who differ are learned: what these take besides."""
     if settings.tails == "learned":
         hyper, columns = with_tails(hyper, len(codes)), columns.joined(TAIL_COLUMNS)
@@ -426,7 +428,7 @@ def far_from_origin(features: NDArray[np.float64]) -> bool:
     return farthest * SINGLE > SMALL_ERROR * float(np.exp(np.median(features[:, 2])))
 
 
-def _refuse_beyond_reason(items: Any) -> None:
+def _refuse_beyond_reason(items: Items) -> None:
     """Refuse coordinates too large for their diameters, and diameters of all magnitudes."""
     smallest, largest = float(items.diameter.min()), float(items.diameter.max())
     if largest > WIDEST_RANGE * smallest:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,10 @@ from dfcrp.neighbours.neighbourhood import (
     within_images,
 )
 
+if TYPE_CHECKING:
+    from dfcrp.likelihoods.circle.plane import CircleHyper
+    from dfcrp.likelihoods.circle.sphere import SphereHyper
+
 Floats = NDArray[np.float64]
 Pairs = NDArray[np.int64]
 
@@ -36,7 +40,7 @@ def find_neighbours(
     features: Floats,
     experts: NDArray[np.int64],
     radius: float | str | None,
-    hyper: Any,
+    hyper: CircleHyper | SphereHyper,
     images: NDArray[np.int64] | None = None,
     *,
     nearest: int | None = None,
@@ -85,7 +89,7 @@ def _flat(position: Floats) -> Floats:
     return np.column_stack([np.arctan2(y, x) * np.linalg.norm(position, axis=1), z])
 
 
-def mean_variances(log_diameter: Floats, hyper: Any) -> tuple[Floats, Floats]:
+def mean_variances(log_diameter: Floats, hyper: CircleHyper | SphereHyper) -> tuple[Floats, Floats]:
     """Prior means of the position and log diameter variances at each log diameter."""
     if hyper.learned:
         away = log_diameter - hyper.level
@@ -95,7 +99,7 @@ def mean_variances(log_diameter: Floats, hyper: Any) -> tuple[Floats, Floats]:
     return hyper.kappa_x * held**hyper.eta_x, hyper.kappa_d * held**hyper.eta_d
 
 
-def auto_reach(log_diameter: Floats, hyper: Any) -> tuple[Floats, Floats]:
+def auto_reach(log_diameter: Floats, hyper: CircleHyper | SphereHyper) -> tuple[Floats, Floats]:
     """Distance and difference of log diameter beyond which ``auto`` excludes a pair.
 
     Two markings of one object differ by N(0, 2a) in x and in y, so their distance exceeds ρ with
@@ -115,7 +119,10 @@ def auto_reach(log_diameter: Floats, hyper: Any) -> tuple[Floats, Floats]:
 
 
 def _close_pairs(
-    features: Floats, families: NDArray[np.int64], pairs: Pairs | None, hyper: Any
+    features: Floats,
+    families: NDArray[np.int64],
+    pairs: Pairs | None,
+    hyper: CircleHyper | SphereHyper,
 ) -> tuple[Pairs, Pairs]:
     """Rivals and contacts, by distance in prior standard deviations of position and size."""
     mean_a, mean_d = mean_variances(features[:, 2], hyper)

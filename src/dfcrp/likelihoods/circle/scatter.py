@@ -13,7 +13,7 @@ a sphere places are points in space, in km: near an object the sphere is flat.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,13 @@ from numpy.typing import NDArray
 from dfcrp.draws import Columns, Draws, shared_variable
 from dfcrp.geometry import TangentPlanes, unit_vectors
 from dfcrp.likelihoods.base import Offsets, Part
-from dfcrp.likelihoods.circle.hyper import length_unit
+from dfcrp.likelihoods.circle.hyper import CircleSettings, length_unit
 from dfcrp.likelihoods.differences import corrected_all, new_levels
 from dfcrp.summaries.tails import Scatter
 
 if TYPE_CHECKING:
+    from dfcrp.likelihoods.circle.plane import CircleHyper
+    from dfcrp.likelihoods.circle.sphere import SphereHyper
     from dfcrp.posterior.posterior import Posterior
 
 #: Where it is learned, the law of the variances: log variance of position at the median diameter
@@ -54,7 +56,7 @@ CIRCLE_COLUMNS = Columns.plain(PARAMETERS, LAW)
 CIRCLE_COLUMNS_WITH_REST = Columns.plain((*PARAMETERS, *REST), LAW)
 
 
-def circle_columns(hyper: Any, *, with_rest: bool = False) -> Columns:
+def circle_columns(hyper: CircleHyper | SphereHyper, *, with_rest: bool = False) -> Columns:
     """What circles store with every draw, but for how experts differ."""
     columns = CIRCLE_COLUMNS_WITH_REST if with_rest else CIRCLE_COLUMNS
     return columns if hyper.learned else columns._replace(shared=())
@@ -167,7 +169,7 @@ def circle_scatter(posterior: Posterior) -> Callable[[Floats], Scatter] | None:
     return of_draw
 
 
-def _shapes(model: Any, log_sizes: Floats, *, learned: bool) -> tuple[Floats, Floats]:
+def _shapes(model: CircleSettings, log_sizes: Floats, *, learned: bool) -> tuple[Floats, Floats]:
     """Shapes of the Gamma laws of both variances, at each marking's size."""
     if learned:
         return np.full(len(log_sizes), model.nu_x), np.full(len(log_sizes), model.nu_d)

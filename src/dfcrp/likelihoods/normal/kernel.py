@@ -62,8 +62,8 @@ LOG_2PI = math.log(2.0 * math.pi)
 MEMBERS, LOG_SCALES, LOG_NORM, FIRST = 0, 1, 2, 3
 #: Where all features are heard.
 NOWHERE_ELSE = np.zeros(0, np.int64)
-#: A product of so little is turned into a logarithm before it could vanish.
-SMALLEST = 1e-200
+#: A product of so little, or so much, is turned into a logarithm before it vanishes or overflows.
+SMALLEST, LARGEST = 1e-100, 1e100
 
 
 @may_be_careless
@@ -131,17 +131,23 @@ def log_scale_at_first(hyper, y, i, j, group):
 
 @inline_kernel
 def complete_row(hyper, theta, k):
-    """What of the density depends on the row alone."""
-    value, before, rise = 0.0, 0.0, 0.0
+    """What of the density depends on the row alone.
+
+    Groups of as many features have the same factors, and share a logarithm.
+    """
+    value, before, rise, product = 0.0, 0.0, 0.0, 1.0
     for group in range(hyper.growth.shape[0]):
         half = 0.5 * (hyper.start[group + 1] - hyper.start[group])
+        if half != before or not SMALLEST < product < LARGEST:
+            value -= before * math.log(product)
+            product = 1.0
         if half != before:
             a, before = hyper.shape + theta[k, MEMBERS] * half, half
             # Γ(a + 1) / Γ(a) = a.
             rise = math.log(a) if half == 1.0 else math.lgamma(a + half) - math.lgamma(a)
-        value += rise
-        value -= half * (LOG_2PI + math.log(theta[k, FIRST + group]))
-    theta[k, LOG_NORM] = value
+        value += rise - half * LOG_2PI
+        product *= theta[k, FIRST + group]
+    theta[k, LOG_NORM] = value - before * math.log(product)
 
 
 @implements(empty_row, NormalHyper)
@@ -161,12 +167,15 @@ def start_row(hyper, theta, k):
 
 @inline_kernel
 def log_t_density(hyper, theta, k, y, i):
-    """log p(y_i | members of k) of an item of the first level: a product of Student t densities."""
+    """log p(y_i | members of k) of an item of the first level: a product of Student t densities.
+
+    Groups of as many features have the same power, and share a logarithm.
+    """
     groups, features = hyper.growth.shape[0], hyper.centre.shape[0]
     means, precisions = FIRST + groups, FIRST + groups + features
-    value = theta[k, LOG_NORM]
+    value, volume, beyond, before = theta[k, LOG_NORM], 1.0, 1.0, 0.0
     for group in range(groups):
-        squares, volume = 0.0, 1.0
+        squares = 0.0
         for j in range(hyper.start[group], hyper.start[group + 1]):
             q = 1.0 / theta[k, precisions + j]
             plain = hyper.size[j] < 0 and hyper.bias.noise == NOWHERE
@@ -175,10 +184,15 @@ def log_t_density(hyper, theta, k, y, i):
             squares += z * z / q
             volume *= q
         half = 0.5 * (hyper.start[group + 1] - hyper.start[group])
-        power = hyper.shape + (theta[k, MEMBERS] + 1.0) * half
-        value -= 0.5 * math.log(volume)
-        value -= power * math.log1p(0.5 * squares / theta[k, FIRST + group])
-    return value
+        if half != before or beyond > LARGEST:
+            value -= (hyper.shape + (theta[k, MEMBERS] + 1.0) * before) * math.log(beyond)
+            beyond, before = 1.0, half
+        beyond *= 1.0 + 0.5 * squares / theta[k, FIRST + group]
+        if not SMALLEST < volume < LARGEST:
+            value -= 0.5 * math.log(volume)
+            volume = 1.0
+    power = hyper.shape + (theta[k, MEMBERS] + 1.0) * before
+    return value - 0.5 * math.log(volume) - power * math.log(beyond)
 
 
 @implements(density_levels, NormalHyper)

@@ -68,6 +68,7 @@ from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
+    from dfcrp.likelihoods.differences import ExpertBias
     from dfcrp.posterior.posterior import Posterior
     from dfcrp.report.contents import Contents
     from dfcrp.settings.config import Config
@@ -136,7 +137,7 @@ class NormalLikelihood(Likelihood):
             rounds=NEWCOMER_ROUNDS if asked.hyper.tails.on else 0,
         )
 
-    def decide(self, items: Items, settings: Any, independent: bool) -> Any:
+    def decide(self, items: Items, settings: NormalSettings, independent: bool) -> NormalSettings:
         """Whether items may be careless and experts differ, unless that is said."""
         return decide(settings, items.families, items.image_codes if independent else None)
 
@@ -224,11 +225,7 @@ class NormalLikelihood(Likelihood):
         """
         power = 1.0 if self.name == "normal" else 0.5
         found = {}
-        laws = {
-            at: name
-            for at, name in enumerate(draws.columns.names)
-            if name.startswith(("scale_", "growth_"))
-        }
+        laws = draws.columns.named("scale_", "growth_")
         shared = np.moveaxis(draws.shared(list(laws)), 2, 0)
         for name, values in zip(laws.values(), shared, strict=True):
             if name.startswith("scale_"):
@@ -261,7 +258,7 @@ class NormalLikelihood(Likelihood):
             if max(shape.size[a:b]) >= 0 and np.ptp(features[:, max(shape.size[a:b])]) < NARROW
         )
 
-    def learned_words(self, found: Mapping[str, Any]) -> list[str]:
+    def learned_words(self, found: Json) -> list[str]:
         """By column."""
         return _learned_words(found, self.noun)
 
@@ -273,7 +270,7 @@ class NormalLikelihood(Likelihood):
         """What was learned of the scatter."""
         return (_learned_section,)
 
-    def expert_bias(self, draws: Draws, items: Items) -> Any:
+    def expert_bias(self, draws: Draws, items: Items) -> ExpertBias | None:
         """Offsets of the features and noise factors, if they were learned."""
         names = self.shape(items).features
         found = expert_bias(draws, draws.columns.coords.get("axis", names), self.noun)
@@ -451,7 +448,7 @@ DIAGONAL = NormalLikelihood("diagonal")
 NORMAL = NormalLikelihood("normal")
 
 
-def _learned_words(found: Mapping[str, Any], noun: str) -> list[str]:
+def _learned_words(found: Json, noun: str) -> list[str]:
     """How far items of one object scatter, in a sentence."""
     parts = []
     for name, row in found.items():

@@ -139,4 +139,4 @@ def normal_scatter(
 
 def scales_at(columns: Columns) -> list[int]:
     """Where the scales are among what clusters share, group by group."""
-    return [at for at, name in enumerate(columns.names) if name.startswith("scale_")]
+    return list(columns.named("scale_"))

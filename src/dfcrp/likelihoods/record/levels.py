@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Sequence
 from datetime import date
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 from dfcrp.compiled.abi import I8, I8x2, frame
 from dfcrp.compiled.jit import entry_kernel, inline_kernel, lean_kernel
 from dfcrp.likelihoods.record.fields import Field
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 #: One to four typing errors; 5 to 7 and 10 are levels of words (``strings``); numbers or dates next
 #: to one another; and not far from each other.
@@ -118,7 +121,7 @@ def words_of(texts: Sequence[str]) -> Words:
     )
 
 
-def _incidence(texts: Sequence[str]) -> Any:
+def _incidence(texts: Sequence[str]) -> csr_array:
     """Which of several values each text has, as a sparse matrix."""
     from scipy import sparse
 

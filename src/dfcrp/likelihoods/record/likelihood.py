@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
+    from dfcrp.likelihoods.record.kernel import RecordHyper
     from dfcrp.posterior.posterior import Posterior
     from dfcrp.settings.config import Config
 
@@ -53,7 +54,7 @@ class _Records(Likelihood):
     Settings = RecordSettings
     text = True
 
-    def complete(self, values: Mapping[str, Any]) -> Json:
+    def complete(self, values: Mapping[str, object]) -> Json:
         """Text cannot be offset or scaled."""
         kept = dict(values)
         if kept.pop("expert_bias", "none") not in ("auto", "none"):
@@ -166,7 +167,7 @@ class _Records(Likelihood):
             if what in faults
         }
 
-    def learned_words(self, found: Mapping[str, Any]) -> list[str]:
+    def learned_words(self, found: Json) -> list[str]:
         """The worst fields."""
         return report.learned_words(found)
 
@@ -263,7 +264,7 @@ class _Records(Likelihood):
             asked = replace(asked, sources=np.full(len(asked.sources), -1))
         return new_records(found, asked)
 
-    def _learned_law(self, draws: Draws, hyper: Any) -> NDArray[np.float64]:
+    def _learned_law(self, draws: Draws, hyper: RecordHyper) -> NDArray[np.float64]:
         """The mean of what was learned of the law."""
         laws = len(hyper.law)
         return np.asarray(draws.shared(slice(laws)).reshape(-1, laws).mean(axis=0))
@@ -307,18 +308,18 @@ def _doubts(found: Prepared, items: Items) -> list[str]:
     return report.doubts(found.candidates, found.guess, len(items), alike)
 
 
-def without_relations(hyper: Any) -> Any:
+def without_relations(hyper: RecordHyper) -> RecordHyper:
     """The same with no pair of records that is alike for other reasons."""
     return hyper._replace(alike_start=np.zeros_like(hyper.alike_start), alike=np.empty(0, np.int32))
 
 
-def _mean_excess(hyper: Any, members: NDArray[np.int64]) -> float:
+def _mean_excess(hyper: RecordHyper, members: NDArray[np.int64]) -> float:
     """(2 / n) Σ D of n records."""
     pairs = np.array(list(combinations(members.tolist(), 2)), np.int64).reshape(-1, 2)
     return 2.0 * float(excess_of_pairs(hyper, pairs).sum()) / len(members)
 
 
-def _added(hyper: Any, field: int, row: int, members: NDArray[np.int64]) -> float:
+def _added(hyper: RecordHyper, field: int, row: int, members: NDArray[np.int64]) -> float:
     """The change of one field's log R as a record joins the members: others count as missing."""
     rows = np.append(members, row)
     values = np.full_like(hyper.values, -1)

@@ -8,10 +8,10 @@ of somebody who married and moved) break that; links then come out too sure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from dfcrp.likelihoods.record.fields import Aside, Fields
 from dfcrp.likelihoods.record.pilot import LEAST_SHARE, Guess
 from dfcrp.markup import Column, Section, estimate_of, join, listed, paragraph, table
 from dfcrp.summaries.fit import BEYOND_CHANCE, GOOD, Check, level_of
+from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.posterior.posterior import Posterior
@@ -190,7 +191,7 @@ def doubts(candidates: Candidates, guess: Guess, n: int, alike: int) -> list[str
     return found
 
 
-def learned_words(found: Mapping[str, Any]) -> list[str]:
+def learned_words(found: Json) -> list[str]:
     """The most frequent faults."""
     rates = {
         name: rate

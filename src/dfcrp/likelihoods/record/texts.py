@@ -13,12 +13,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.likelihoods.record.fields import Field
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -94,7 +97,7 @@ def classes_of(similarity: Floats) -> Levels:
     return np.where(similarity > 0.0, found, 0).astype(np.int8)
 
 
-def weights_of(texts: Sequence[str]) -> Any:
+def weights_of(texts: Sequence[str]) -> csr_array:
     """A sparse matrix, (texts, words), with rows of length 1, or 0 where no word counts."""
     from scipy import sparse
 
@@ -119,7 +122,9 @@ def weights_of(texts: Sequence[str]) -> Any:
     return sparse.csr_array(found)
 
 
-def _similar_rows(weights: Any, rows: Ints, others: Any, per_row: Floats) -> Iterator[Any]:
+def _similar_rows(
+    weights: csr_array, rows: Ints, others: csr_array, per_row: Floats
+) -> Iterator[csr_array]:
     """Similarities of these rows to all others, as sparse matrices of some rows at a time."""
     start, room = 0, np.cumsum(per_row[rows])
     while start < len(rows):

@@ -62,7 +62,7 @@ MANY_FALSE = 0.3
 
 #: Categories, and numbers in the confusion matrices of all persons, at most: every draw has them.
 MOST_CATEGORIES = 100
-MOST_CONFUSIONS = 50_000
+MOST_CONFUSIONS = 500_000
 
 Codes = NDArray[np.int64]
 
@@ -295,7 +295,9 @@ def _zones_of(looks: LookTables, image: int, items: Codes, lists: Codes) -> Zone
         (zone - first, int(at))
         for zone in range(first, last)
         for viewer in looks.viewer[looks.start[zone] : looks.start[zone + 1]]
-        for at in np.searchsorted(lists, looks.row_list[looks.row_viewer == viewer])
+        for at in np.searchsorted(
+            lists, looks.row_list[looks.viewer_row[viewer] : looks.viewer_row[viewer + 1]]
+        )
     ]
     return Zones(
         zone=looks.zone[items] - first,

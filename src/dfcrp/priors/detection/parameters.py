@@ -137,12 +137,16 @@ def of_image(
     each: Mapping[str, tuple[int, ...]], chosen: Mapping[str, NDArray[np.int64]]
 ) -> NDArray[np.int64]:
     """Which numbers of the one array belong to an image: the chosen ones along some axes."""
-    numbers = np.arange(sum(math.prod(shape) for shape in each.values()), dtype=np.float64)
-    found = []
-    for name, part in parts(numbers, each).items():
-        last = axes_of(Parameters)[name].names[-1:]
-        some = chosen.get(last[0]) if last and part.size else None
-        found.append((part if some is None else part[..., some]).ravel())
+    found, end = [], 0
+    for name, shape in each.items():
+        size, last = math.prod(shape), axes_of(Parameters)[name].names[-1:]
+        if last and last[0] in chosen and size:
+            # Those of all images, experts and looks are not counted through for one image.
+            rows = end + shape[-1] * np.arange(size // shape[-1])
+            found.append((rows[:, np.newaxis] + chosen[last[0]]).ravel())
+        else:
+            found.append(np.arange(end, end + size))
+        end += size
     return np.concatenate(found).astype(np.int64)
 
 

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ from dfcrp.summaries.catalogue import Centre
 from dfcrp.summaries.consensus import parameter_columns
 from dfcrp.summaries.streaming import kept, label_blocks, stride_for
 from dfcrp.values import Array, Json
+
+if TYPE_CHECKING:
+    import pandas
 
 #: JavaScript's typed arrays by NumPy's type.
 TYPES = {"uint8": "Uint8", "uint16": "Uint16", "uint32": "Uint32", "float32": "Float32"}
@@ -54,7 +57,7 @@ class Packer:
     def floats(
         self,
         name: str,
-        values: Any,
+        values: object,
         kind: str = "float32",
         *,
         step: float | None = None,
@@ -73,7 +76,7 @@ class Packer:
             numbers = np.ldexp(np.rint(share * 2.0**bits) / 2.0**bits, power)
         self._add(name, numbers.astype(kind))
 
-    def counts(self, name: str, values: Any) -> None:
+    def counts(self, name: str, values: object) -> None:
         """Whole numbers from zero on, in the smallest type that holds the largest."""
         numbers = np.asarray(values)
         largest = int(numbers.max()) if numbers.size else 0
@@ -119,7 +122,7 @@ def unseen(digits: int) -> float:
     return 0.1 * 10.0**-digits
 
 
-def script_json(value: Any) -> str:
+def script_json(value: object) -> str:
     """JSON that can stand in a script element: nothing in it ends the element or begins another."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
@@ -147,7 +150,7 @@ class Places:
     real: bool = True
 
 
-def find_places(posterior: Posterior, catalogue: Any) -> Places:
+def find_places(posterior: Posterior, catalogue: pandas.DataFrame) -> Places:
     """Where items and objects lie; on a grid if they have no place."""
     placed = flat_map_or_none(posterior.items)
     if placed is None:

@@ -9,7 +9,6 @@ import re
 from collections.abc import Sequence
 from importlib import resources
 from string import Template
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -255,7 +254,7 @@ def _intervals(found: Interval) -> Json:
     }
 
 
-def _finite(values: NDArray[np.float64]) -> list[Any]:
+def _finite(values: NDArray[np.float64]) -> list[float | None]:
     """Nested lists with null for what is undefined, as JSON has no NaN."""
     found = values.astype(object)
     found[~np.isfinite(values)] = None

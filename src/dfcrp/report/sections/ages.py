@@ -6,7 +6,6 @@ import base64
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from dfcrp.craterstats import METHODS, Isochrons
 from dfcrp.errors import RunFolderError
@@ -27,7 +26,7 @@ _WIDTH = 830
 
 
 def write_ages(
-    folder: Path, posterior: Posterior, found: ModelAges, isochrons: Mapping[str, Any] | None
+    folder: Path, posterior: Posterior, found: ModelAges, isochrons: Mapping[str, object] | None
 ) -> None:
     """Keep what the report shows, with what it was made of."""
     content = {"made_of": made_of(posterior), **found.to_json(), "isochrons": isochrons}
@@ -86,7 +85,7 @@ def how_old(contents: Contents) -> Section | None:
     return Section("how-old", "How old is the surface?", body)
 
 
-def _rows(found: Mapping[str, Any]) -> list[list[object]]:
+def _rows(found: Json) -> list[list[object]]:
     rows: list[list[object]] = [
         [words, f"{found['craters']:.1f}", *_age(found[name], "mean", "lo", "hi")]
         for words, name in (
@@ -101,7 +100,7 @@ def _rows(found: Mapping[str, Any]) -> list[list[object]]:
     return rows
 
 
-def _words(found: Mapping[str, Any]) -> str:
+def _words(found: Json) -> str:
     dating = found["dating"]
     low, high = dating["fit_range"]
     undated = found["undated"]
@@ -114,7 +113,7 @@ def _words(found: Mapping[str, Any]) -> str:
     )
 
 
-def _age(found: Mapping[str, Any], middle: str, low: str, high: str) -> tuple[str, str]:
+def _age(found: Json, middle: str, low: str, high: str) -> tuple[str, str]:
     if found[middle] is None:
         return "–", "–"
     return estimate(found[middle], found[low], found[high]).cells

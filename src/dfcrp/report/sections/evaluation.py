@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from dfcrp.evaluation.result import Evaluation
 from dfcrp.files import write_text
@@ -59,7 +57,7 @@ def how_right(contents: Contents) -> Section | None:
     return Section("how-right", "How right is it?", join(parts))
 
 
-def _words(found: Mapping[str, Any]) -> Markup:
+def _words(found: Json) -> Markup:
     what = "links" if "pairwise" in found else "objects"
     left = found.get("n_images_left_out", 0)
     without = f" {counted(left, 'image')} that the truth does not name are left out." * bool(left)
@@ -70,7 +68,7 @@ def _words(found: Mapping[str, Any]) -> Markup:
     )
 
 
-def _rates(found: Mapping[str, Any]) -> Markup:
+def _rates(found: Json) -> Markup:
     rows: list[list[object]] = []
     parts = [("", found)] if "pairwise" not in found else [("pairs: ", found["pairwise"])]
     if found.get("bcubed"):
@@ -99,7 +97,7 @@ def _rates(found: Mapping[str, Any]) -> Markup:
     return table(columns, rows)
 
 
-def _figure(contents: Contents, found: Mapping[str, Any]) -> Markup:
+def _figure(contents: Contents, found: Json) -> Markup:
     return contents.figure(
         FIGURE,
         "Calibration and precision against recall",
@@ -109,7 +107,7 @@ def _figure(contents: Contents, found: Mapping[str, Any]) -> Markup:
     )
 
 
-def _totals(found: Mapping[str, Any]) -> Markup:
+def _totals(found: Json) -> Markup:
     total = found.get("n_total")
     if total is None:
         return Markup("")
@@ -127,7 +125,7 @@ def _totals(found: Mapping[str, Any]) -> Markup:
     return paragraph(words)
 
 
-def _classes(found: Mapping[str, Any]) -> Markup:
+def _classes(found: Json) -> Markup:
     """By size and by category."""
     rows = [
         (f"{row['size_class']} ({significant(row['from'], 3)} to {significant(row['to'], 3)})", row)
@@ -152,13 +150,13 @@ def _classes(found: Mapping[str, Any]) -> Markup:
     ])  # fmt: skip
 
 
-def _images(found: Mapping[str, Any]) -> Markup:
+def _images(found: Json) -> Markup:
     """The images with the most errors."""
     rows = found.get("by_image", ())
     if len(rows) < 2:
         return Markup("")
 
-    def errors(row: Mapping[str, Any]) -> int:
+    def errors(row: Json) -> int:
         return int(row["n_listed"] + row["n_true"] - 2 * row["n_right"])
 
     worst = sorted(rows, key=errors, reverse=True)[:MAX_ROWS]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from dfcrp.plots.experts import MAX_SHOWN, loneliest_experts, prepare_jaccard
 from dfcrp.report.contents import Contents, digits_for
 from dfcrp.rounding import Estimate
 from dfcrp.summaries.streaming import Interval
+
+if TYPE_CHECKING:
+    from dfcrp.likelihoods.differences import ExpertBias
 
 #: Experts in the table; the file holds them all.
 MAX_ROWS = 100
@@ -116,7 +119,7 @@ def _estimate(found: Interval, digits: int) -> Estimate:
 OFFSET, FACTOR, NOISE = "offset_", "_factor", "noise_factor"
 
 
-def bias_table(contents: Contents, bias: Any) -> Markup:
+def bias_table(contents: Contents, bias: ExpertBias) -> Markup:
     """How experts differ from the mean item."""
     count = contents.posterior.expert_summary.count
     names = contents.posterior.items.experts

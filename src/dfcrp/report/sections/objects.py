@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Hashable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,7 +32,9 @@ from dfcrp.plots.sizes import dbscan_counts, dbscan_labels, prepare_sizes
 from dfcrp.posterior.sizes import BINNINGS, KINDS, UNBINNED
 from dfcrp.report.contents import Contents
 from dfcrp.summaries.membership import ALONE, NOWHERE, UNDECIDED
-from dfcrp.values import Json
+
+if TYPE_CHECKING:
+    import pandas
 
 #: Rows of a list in the page; the files hold them all.
 MAX_ROWS = 50
@@ -130,7 +132,7 @@ def objects(contents: Contents) -> Section:
     first = catalogue.sort_values("n_experts", ascending=False, kind="stable").head(MAX_ROWS)
     rows = object_table(contents, first)
     shown = "all" if len(first) == len(catalogue) else f"the first {len(first)}, most experts first"
-    parts: list[object] = [
+    parts: list[Any] = [
         paragraph(
             f"The catalogue has {counted(len(catalogue), 'cluster')}. All of it{uncertainty} is "
             "in ",
@@ -157,7 +159,7 @@ def objects(contents: Contents) -> Section:
     return Section("objects", title, join(parts))
 
 
-def object_table(contents: Contents, rows: Any) -> Markup:
+def object_table(contents: Contents, rows: pandas.DataFrame) -> Markup:
     """Rows of the catalogue in its own columns."""
     sure_of = _sure_of(contents)
     columns = [
@@ -185,7 +187,7 @@ def _object_column(contents: Contents, name: str) -> Column:
     return Column(f"{name} (95 %)" if sized else f"{name} ± sd")
 
 
-def _object_cell(contents: Contents, row: Json, name: str) -> str:
+def _object_cell(contents: Contents, row: Mapping[Hashable, Any], name: str) -> str:
     if name not in contents.digits:
         return str(row[name])
     digits = contents.digits[name]
@@ -259,7 +261,7 @@ def _undecided(contents: Contents) -> Markup:
     return join([paragraph(words), table(columns, rows)])
 
 
-def _undecided_row(contents: Contents, i: int) -> list[object]:
+def _undecided_row(contents: Contents, i: int) -> list[Any]:
     items, member = contents.posterior.items, contents.posterior.membership
     own, other = contents.posterior.names(
         np.array([contents.posterior.point_partition().labels[i], member.second[i]])
@@ -276,7 +278,7 @@ def _undecided_row(contents: Contents, i: int) -> list[object]:
     ]
 
 
-def _item_cell(contents: Contents, name: str, value: Any) -> str:
+def _item_cell(contents: Contents, name: str, value: object) -> str:
     if name in contents.digits:
         return f"{value:.{contents.digits[name]}f}"
     return str(value) if contents.posterior.likelihood.text else f"{value:g}"

@@ -6,7 +6,7 @@ import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dfcrp import __version__
 from dfcrp.errors import DfcrpError, shown
@@ -278,11 +278,12 @@ def _pair_words(contents: Contents, limits: Limits) -> Markup:
     verdict = contents.posterior.verdict
     if contents.posterior.draws.n_chains < 2:
         return paragraph("One chain cannot show whether chains agree on pairs.")
+    allowed = f" ({verdict.pairs_allowed:,} may)" if verdict.pairs_allowed else ""
     return paragraph(
         f"Pairs of {contents.nouns}: the largest difference between two chains in how often a pair "
         f"shares a cluster is {number(verdict.max_pair_disagreement, 2)}; "
-        f"{_pairs_differ(verdict.pairs_disagreeing)} by more than {limits.pair_difference:g}. "
-        f"The slowest pair has an R-hat of {number(verdict.max_pair_rhat, 2)}."
+        f"{_pairs_differ(verdict.pairs_disagreeing)} by more than {limits.pair_difference:g}"
+        f"{allowed}. The slowest pair has an R-hat of {number(verdict.max_pair_rhat, 2)}."
     )
 
 
@@ -344,7 +345,7 @@ def provenance(contents: Contents, folder: Path) -> Section:
     )
 
 
-def _edited(config: Config, written: Mapping[str, Any]) -> Markup:
+def _edited(config: Config, written: Mapping[str, object]) -> Markup:
     """Of what changes no draw but how many there are, what is not as it was for these draws."""
     asked, begun = lengths_asked(config), written.get("lengths")
     if not isinstance(begun, dict):
