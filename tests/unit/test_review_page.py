@@ -21,7 +21,7 @@ from dfcrp.review.cases import SIDE, make_cases
 from dfcrp.review.job import Job
 from dfcrp.review.page import offline_page
 from dfcrp.review.photos import Photos
-from dfcrp.review.queue import review_queue
+from dfcrp.review.queue import questions
 from dfcrp.review.serve import checked_token
 from dfcrp.review.store import DATABASE, FOLDER, TABLE, Store
 from dfcrp.settings.config import ImageSettings
@@ -97,11 +97,14 @@ def post(client, sent, **headers):
 # What is asked
 
 
-def test_the_most_doubtful_pairs_come_first_and_no_item_twice():
+def test_questions_are_those_of_the_queue():
     posterior = doubtful_posterior(4, shares=(0.95, 0.5, 0.8, 1.0))
-    asked = review_queue(posterior)
-    assert [one.rows for one in asked] == [(1, 5), (2, 6), (0, 4)]
-    assert abs(asked[0].p - 0.5) < 0.2
+    asked, queue = questions(posterior, 10), posterior.review_queue(10)
+    ids = posterior.items.id
+    assert [" ".join(ids[list(one.rows)]) for one in asked] == queue["items"].tolist()
+    assert {one.rows for one in asked} <= {(0, 4), (1, 5), (2, 6)}
+    assert len(asked) >= 2
+    assert all("known to ±" in one.why for one in asked)
 
 
 def test_a_case_has_what_the_draws_have():

@@ -19,7 +19,7 @@ from dfcrp.items.decisions import QUESTIONS
 from dfcrp.plots.flat import FlatMap, Region, flat_map_or_none, middle_stretch
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.review.photos import Photos
-from dfcrp.review.queue import Question, review_queue
+from dfcrp.review.queue import Question, questions
 from dfcrp.summaries.streaming import label_blocks, summarise
 
 Codes = NDArray[np.int64]
@@ -46,8 +46,8 @@ class Cases:
 
 
 def make_cases(posterior: Posterior, n: int, photos: Photos | None = None) -> Cases:
-    """The n most doubtful questions, laid out, and where the numbers stand."""
-    asked = review_queue(posterior, n)
+    """The first n questions, laid out, and where the numbers stand."""
+    asked = questions(posterior, n)
     layout = _Layout(posterior, photos)
     shown = [layout.companions(one.rows) for one in asked]
     partitions = _partitions(posterior, shown)

@@ -1,18 +1,12 @@
-"""What to ask next: pairs that share an object in half of the draws, marks that may be real."""
+"""The queue of a posterior as questions about its items, with a sentence why each is asked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
-from dfcrp.items.decisions import QUESTIONS
+from dfcrp.items.decisions import QUESTIONS, split_ids
 from dfcrp.posterior.explain import percent
 from dfcrp.posterior.posterior import Posterior
-
-#: Nobody is asked about what is as sure as this.
-LEAST = 0.02
 
 
 @dataclass(frozen=True)
@@ -24,43 +18,30 @@ class Question:
     rows: tuple[int, ...]
     #: The probability of the answer yes.
     p: float
-    #: Why it is asked, in a sentence.
-    why: str = ""
+    #: Why it is asked.
+    why: str
 
 
-def review_queue(posterior: Posterior, n: int = 20) -> list[Question]:
-    """The n most doubtful questions, no two of them about the same item."""
-    every = [*_pairs(posterior), *_reality(posterior)]
-    every.sort(key=lambda one: (abs(one.p - 0.5), one.rows))
-    chosen: list[Question] = []
-    asked: set[int] = set()
-    for one in every:
-        if not asked.intersection(one.rows):
-            chosen.append(one)
-            asked.update(one.rows)
-        if len(chosen) == n:
-            break
-    return chosen
+def questions(posterior: Posterior, n: int) -> list[Question]:
+    """The first n of ``Posterior.review_queue``."""
+    row_of = {name: row for row, name in enumerate(posterior.items.id.tolist())}
+    found = []
+    for one in posterior.review_queue(n).to_dict("records"):
+        rows = tuple(row_of[name] for name in split_ids(one["items"]))
+        about, p = QUESTIONS[one["question"]], float(one["p"])
+        why = f"{_yes(about, p)} {_left(float(one['left']))}"
+        found.append(Question(about, rows, p, why))
+    return found
 
 
-def _pairs(posterior: Posterior) -> Iterator[Question]:
-    found = posterior.pairs
-    doubtful = np.flatnonzero((found.probability > LEAST) & (found.probability < 1.0 - LEAST))
-    for at in doubtful.tolist():
-        rows = int(found.first[at]), int(found.second[at])
-        p = float(found.probability[at])
-        why = f"In {percent(p)} of the draws they are one object, in the others two."
-        yield Question(QUESTIONS["together"], rows, p, why)
+def _yes(about: str, p: float) -> str:
+    if about == QUESTIONS["together"]:
+        return f"In {percent(p)} of the draws they are one object, in the others two."
+    return f"The probability that it is real is {percent(p)}."
 
 
-def _reality(posterior: Posterior) -> Iterator[Question]:
-    found = posterior.detection
-    if found is None:
-        return
-    labels, p = posterior.point_partition().labels, found.p_real_marking
-    for label in np.unique(labels[(p > LEAST) & (p < 1.0 - LEAST)]).tolist():
-        rows = np.flatnonzero(labels == label)
-        share = float(p[rows].mean())
-        if LEAST < share < 1.0 - LEAST:
-            why = f"It is real with a probability of {percent(share)}."
-            yield Question(QUESTIONS["real"], tuple(rows.tolist()), share, why)
+def _left(left: float) -> str:
+    """What is still unknown with the answer to this question and to those before it."""
+    return (
+        f"With this answer, the number of objects is expected to be known to ± {100 * left:.2g} %."
+    )
