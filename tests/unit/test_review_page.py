@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sqlite3
+import sys
 import threading
 import warnings
 
@@ -22,7 +23,7 @@ from dfcrp.review.job import Job
 from dfcrp.review.page import offline_page
 from dfcrp.review.photos import Photos
 from dfcrp.review.queue import questions
-from dfcrp.review.serve import checked_token
+from dfcrp.review.serve import checked_token, serve
 from dfcrp.review.store import DATABASE, FOLDER, TABLE, Store
 from dfcrp.settings.config import ImageSettings
 from reference.small_posteriors import posterior_of
@@ -336,6 +337,14 @@ def test_blind_probabilities_do_not_leave_the_server(session):
     for case in cases:
         assert (case["p"], case["why"]) == (None, "")
         assert [one["share"] for one in case["options"]] == [None, None]
+
+
+def test_what_is_not_installed_is_said(monkeypatch, run):
+    monkeypatch.delitem(sys.modules, "dfcrp.review.server")
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(InputError, match=r"needs uvicorn: pip install 'dfcrp\[review\]'"):
+        serve(Job(run))
+    assert not (run / FOLDER).exists()
 
 
 def test_tokens():

@@ -7,7 +7,6 @@ import secrets
 import socket
 import webbrowser
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from dfcrp.errors import InputError
 from dfcrp.files import opened, why
@@ -15,9 +14,6 @@ from dfcrp.review.job import Job
 from dfcrp.review.session import EVERY, Session
 from dfcrp.review.store import FOLDER, TABLE, Store
 from dfcrp.runs.lock import locked
-
-if TYPE_CHECKING:
-    import uvicorn
 
 HOST = "127.0.0.1"
 SHORTEST_TOKEN = 8
@@ -36,7 +32,7 @@ def serve(
     """Serve the review of a run; returns when the server is stopped."""
     token = checked_token(token)
     # Missing programs, a wrong run and a port that is taken are told before anything is written.
-    from dfcrp.review.server import make_app
+    from dfcrp.review.server import make_app, quiet_server
 
     posterior = job.posterior()
     with listening(port) as listener, opened(job.run, FOLDER, make=True), locked(job.run / FOLDER):
@@ -77,21 +73,3 @@ def listening(port: int) -> socket.socket:
         raise InputError(f"--port {port}: {why(error)}; choose another, or 0 for any") from None
     listener.listen()
     return listener
-
-
-def quiet_server(app: object) -> uvicorn.Server:
-    """The server without a log: addresses have the token in them."""
-    import uvicorn
-
-    config = uvicorn.Config(
-        app,  # type: ignore[arg-type]
-        log_level="critical",
-        access_log=False,
-        server_header=False,
-        limit_concurrency=100,
-        h11_max_incomplete_event_size=16_384,
-        timeout_graceful_shutdown=2,
-        http="h11",
-        ws="none",
-    )
-    return uvicorn.Server(config)

@@ -24,6 +24,7 @@ from dfcrp.review.session import Session
 from dfcrp.runs.folder import decisions_text
 
 try:
+    import uvicorn
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
     from starlette.datastructures import MutableHeaders
@@ -219,3 +220,19 @@ async def _small_body(request: Request) -> bytes | None:
         if len(content) > LARGEST_BODY:
             return None
     return bytes(content)
+
+
+def quiet_server(app: Starlette) -> uvicorn.Server:
+    """The server without a log: addresses have the token in them."""
+    config = uvicorn.Config(
+        app,
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        limit_concurrency=100,
+        h11_max_incomplete_event_size=16_384,
+        timeout_graceful_shutdown=2,
+        http="h11",
+        ws="none",
+    )
+    return uvicorn.Server(config)
