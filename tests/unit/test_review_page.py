@@ -25,7 +25,7 @@ from dfcrp.review.photos import Photos
 from dfcrp.review.queue import questions
 from dfcrp.review.serve import checked_token, serve
 from dfcrp.review.store import DATABASE, FOLDER, TABLE, Store
-from dfcrp.settings.config import ImageSettings
+from dfcrp.settings.config import Config, ImageSettings, resolve
 from reference.small_posteriors import posterior_of
 
 pytest.importorskip("starlette", reason="the extra `review` is not installed")
@@ -141,6 +141,22 @@ def test_records_are_side_by_side():
         (field,) = case["fields"]
         asked = [posterior.items.id.tolist().index(name) for name in case["items"]]
         assert field["cells"][:2] == posterior.items.columns["name"][asked].tolist()
+
+
+def test_items_on_a_line_have_lanes():
+    pytest.importorskip("dfcrp.likelihoods.interval", reason="there is no such kind of item")
+    start = np.array([10.0, 50.0, 11.0, 52.0])
+    items = Items.from_columns(
+        {"start": start, "end": start + 8.0}, ["a", "a", "b", "b"], kind="intervals"
+    )
+    draws = [[0, 1, 0, 1], [0, 1, 2, 3]] * 10
+    config = resolve(Config(), {"likelihood": "intervals"})
+    case = make_cases(posterior_of([draws, draws], items, config=config), 1).about["cases"][0]
+    assert case["lanes"] == [0, 1]
+    above, below = case["shown"][:2]
+    assert (above["y"], below["y"]) == (SIDE / 4, 3 * SIDE / 4)
+    assert above["w"] == pytest.approx(below["w"])
+    assert below["x"] > above["x"]
 
 
 # What is kept
