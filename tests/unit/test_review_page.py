@@ -25,7 +25,7 @@ from dfcrp.review.photos import Photos
 from dfcrp.review.queue import questions
 from dfcrp.review.serve import checked_token, serve
 from dfcrp.review.store import DATABASE, FOLDER, TABLE, Store
-from dfcrp.settings.config import Config, ImageSettings, resolve
+from dfcrp.settings.config import ImageSettings, resolve
 from reference.small_posteriors import posterior_of
 
 pytest.importorskip("starlette", reason="the extra `review` is not installed")
@@ -150,7 +150,7 @@ def test_items_on_a_line_have_lanes():
         {"start": start, "end": start + 8.0}, ["a", "a", "b", "b"], kind="intervals"
     )
     draws = [[0, 1, 0, 1], [0, 1, 2, 3]] * 10
-    config = resolve(Config(), {"likelihood": "intervals"})
+    config = resolve(None, {"likelihood": "intervals"})
     case = make_cases(posterior_of([draws, draws], items, config=config), 1).about["cases"][0]
     assert case["lanes"] == [0, 1]
     above, below = case["shown"][:2]
