@@ -28,6 +28,7 @@ COMMANDS = {
     "status": "dfcrp.cli.status",
     "report": "dfcrp.cli.report",
     "explain": "dfcrp.cli.explain",
+    "review": "dfcrp.cli.review",
     "age": "dfcrp.cli.age",
     "evaluate": "dfcrp.cli.evaluate",
     "convert": "dfcrp.cli.convert",

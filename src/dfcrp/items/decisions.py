@@ -315,12 +315,23 @@ def standing(items: Items, decisions: Sequence[Decision]) -> list[Standing]:
     return list(found.values())
 
 
+class ContradictionError(InputError):
+    """Decisions of which not all can be."""
+
+    def __init__(self, message: str, reason: str, decisions: tuple[Decision, ...]) -> None:
+        super().__init__(message)
+        self.reason, self.decisions = reason, decisions
+
+
 def refuse_together(reason: str, rows: Iterable[Decision]) -> None:
     """Refuse decisions of which not all can be."""
-    words = list(dict.fromkeys(one.words for one in rows))
-    raise InputError(
+    found = tuple(dict.fromkeys(rows))
+    words = list(dict.fromkeys(one.words for one in found))
+    raise ContradictionError(
         f"these decisions contradict each other, as {reason}: {'; '.join(words)}. Withdraw or "
-        "correct one of them: a row with the decision withdraw, the same items and the same by"
+        "correct one of them: a row with the decision withdraw, the same items and the same by",
+        reason,
+        found,
     )
 
 

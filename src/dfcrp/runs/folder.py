@@ -176,11 +176,16 @@ def write_start(path: Path, start: NDArray[np.int64]) -> None:
 
 def write_decisions(path: Path, decisions: Sequence[Decision]) -> None:
     """All decisions, one row each, in the order in which they were made."""
+    write_text(path.parent, path.name, decisions_text(decisions))
+
+
+def decisions_text(decisions: Sequence[Decision]) -> str:
+    """All decisions as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(DECISION_COLUMNS)
     writer.writerows(one.cells for one in decisions)
-    write_text(path.parent, path.name, text.getvalue())
+    return text.getvalue()
 
 
 def write_markings(path: Path, markings: Items) -> None:
