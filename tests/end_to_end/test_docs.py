@@ -127,7 +127,9 @@ def number(value: float) -> str:
 PARTS = {
     "`[run]`: how long, how many, which model": RunSettings,
     "`[likelihood]` of circles": likelihood_named("circles").Settings,
-    "`[likelihood]` of points, boxes, ellipses, numbers": likelihood_named("points").Settings,
+    "`[likelihood]` of points, boxes, ellipses, intervals, numbers": likelihood_named(
+        "points"
+    ).Settings,
     "`[likelihood]` of records": likelihood_named("records").Settings,
     "`[prior]` of `dfcrp`, `constrained` and `crp`": prior_named("dfcrp").Settings,
     "`[prior]` of `attraction`": prior_named("attraction").Settings,

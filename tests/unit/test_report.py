@@ -379,7 +379,8 @@ def test_objects_are_listed_in_the_columns_of_the_catalogue(kind, tmp_path):
 def test_figures_of_items_without_a_place(tmp_path):
     page_of(kind_posterior("records", n_draws=10), tmp_path)
     names = {path.stem for path in (tmp_path / "figures").iterdir()}
-    assert names == {"traces", "counts_by_size", "certainty", "coclustering", "jaccard"}
+    of_all = {"traces", "counts_by_size", "certainty", "coclustering", "jaccard"}
+    assert names == of_all | {"match_weights"}
 
 
 def test_learned_rates_of_records(tmp_path):

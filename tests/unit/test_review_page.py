@@ -36,7 +36,7 @@ with warnings.catch_warnings():
     from starlette.testclient import TestClient
 
 from dfcrp.review.server import LARGEST_BODY, make_app
-from dfcrp.review.session import Session
+from dfcrp.review.session import Review
 
 EVIL = '<img src=x onerror="document.title=1">'
 TOKEN, PORT = "t0ken-of-tests", 8123
@@ -73,7 +73,7 @@ def run(tmp_path):
 
 def session_of(run, images=None):
     job = Job(run, images)
-    return Session(job, job.posterior(), Store(run), every=0)
+    return Review(job, job.posterior(), Store(run), every=0)
 
 
 @pytest.fixture

@@ -120,7 +120,7 @@ def test_other_priors_do_not_use_them() -> None:
     bare = dfcrp.Items.circles(items.x, items.y, items.diameter, items.expert)
     with_them, without = (dfcrp.fit(x, scans=20, chains=1, seed=5) for x in (items, bare))
     assert np.array_equal(with_them.labels, without.labels)
-    with pytest.raises(InputError, match="scores"):
+    with pytest.raises(InputError, match='the prior "detection"; the run had the prior "dfcrp"'):
         plots.prepare_scores(with_them)
 
 

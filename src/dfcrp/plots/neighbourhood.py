@@ -15,6 +15,7 @@ from dfcrp.markup import plural
 from dfcrp.plots import maps
 from dfcrp.plots.figure import (
     COMPARED,
+    ONE_IMAGE,
     PLACES,
     Columns,
     Figure,
@@ -521,7 +522,7 @@ FIGURES = (
         "of its most probable clusters, as a waterfall; by default of the least certain record",
         prepare_match_weights,
         draw_match_weights,
-        needs=(COMPARED,),
+        needs=(COMPARED, ONE_IMAGE),
         in_report=_around_example,
     ),
     Figure(

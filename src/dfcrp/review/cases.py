@@ -19,7 +19,7 @@ from dfcrp.items.decisions import QUESTIONS
 from dfcrp.plots.flat import FlatMap, Region, flat_map_or_none, middle_stretch
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.review.photos import Photos
-from dfcrp.review.queue import Question, questions
+from dfcrp.review.queue import ReviewQuestion, questions
 from dfcrp.summaries.streaming import label_blocks, summarise
 
 Codes = NDArray[np.int64]
@@ -124,7 +124,9 @@ class _Layout:
         order = np.argsort(-shared, kind="stable")[:MAX_COMPANIONS]
         return np.array([*rows, *order[shared[order] >= COMPANION]], np.int64)
 
-    def case(self, asked: Question, rows: Codes, found: list[Counter[bytes]]) -> dict[str, Any]:
+    def case(
+        self, asked: ReviewQuestion, rows: Codes, found: list[Counter[bytes]]
+    ) -> dict[str, Any]:
         """One case as the page takes it."""
         ids = self._items.id[list(asked.rows)].tolist()
         name = case_id(asked.about, ids)
@@ -150,7 +152,7 @@ class _Layout:
         return case | self._drawn(name, asked, rows, options, image)
 
     def _options(
-        self, asked: Question, ids: list[str], found: list[Counter[bytes]]
+        self, asked: ReviewQuestion, ids: list[str], found: list[Counter[bytes]]
     ) -> list[dict[str, Any]]:
         together, apart = found
         knows_reality = self._posterior.detection is not None
@@ -188,7 +190,7 @@ class _Layout:
     def _drawn(
         self,
         name: str,
-        asked: Question,
+        asked: ReviewQuestion,
         rows: Codes,
         options: list[dict[str, Any]],
         image: str,

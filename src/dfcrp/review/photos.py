@@ -19,7 +19,8 @@ from dfcrp.errors import InputError
 from dfcrp.files import opened
 from dfcrp.items.items import Items
 from dfcrp.memory import refuse_more_than_memory
-from dfcrp.plots.flat import Region, extent_of, grey_levels
+from dfcrp.plots.flat import Region
+from dfcrp.plots.underlay import extent_of, grey_levels
 from dfcrp.settings.config import ImageSettings
 
 ENDINGS = ("", ".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp")

@@ -10,7 +10,7 @@ from dfcrp.posterior.posterior import Posterior
 
 
 @dataclass(frozen=True)
-class Question:
+class ReviewQuestion:
     """Something to decide about items."""
 
     #: "one object" or "real", as in ``items.decisions.QUESTIONS``.
@@ -22,7 +22,7 @@ class Question:
     why: str
 
 
-def questions(posterior: Posterior, n: int) -> list[Question]:
+def questions(posterior: Posterior, n: int) -> list[ReviewQuestion]:
     """The first n of ``Posterior.review_queue``."""
     row_of = {name: row for row, name in enumerate(posterior.items.id.tolist())}
     found = []
@@ -30,7 +30,7 @@ def questions(posterior: Posterior, n: int) -> list[Question]:
         rows = tuple(row_of[name] for name in split_ids(one["items"]))
         about, p = QUESTIONS[one["question"]], float(one["p"])
         why = f"{_yes(about, p)} {_left(float(one['left']))}"
-        found.append(Question(about, rows, p, why))
+        found.append(ReviewQuestion(about, rows, p, why))
     return found
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dfcrp.errors import InputError
 from dfcrp.files import opened, why
 from dfcrp.review.job import Job
-from dfcrp.review.session import EVERY, Session
+from dfcrp.review.session import EVERY, Review
 from dfcrp.review.store import FOLDER, TABLE, Store
 from dfcrp.runs.lock import locked
 
@@ -36,7 +36,7 @@ def serve(
 
     posterior = job.posterior()
     with listening(port) as listener, opened(job.run, FOLDER, make=True), locked(job.run / FOLDER):
-        session = Session(job, posterior, Store(job.run), every)
+        session = Review(job, posterior, Store(job.run), every)
         port = listener.getsockname()[1]
         server = quiet_server(make_app(session, token, port, blind))
         address = f"http://{HOST}:{port}/?token={token}"

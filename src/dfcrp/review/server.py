@@ -20,7 +20,7 @@ from dfcrp.errors import DfcrpError, InputError
 from dfcrp.items.decisions import Decision
 from dfcrp.review.cases import without_probabilities
 from dfcrp.review.page import POLICY, online_page
-from dfcrp.review.session import Session
+from dfcrp.review.session import Review
 from dfcrp.runs.folder import decisions_text
 
 try:
@@ -50,7 +50,7 @@ HEADERS = {
 }
 
 
-def make_app(session: Session, token: str, port: int, blind: bool = False) -> Starlette:
+def make_app(session: Review, token: str, port: int, blind: bool = False) -> Starlette:
     """The application; ``blind``: no probabilities leave the server."""
     served = _Served(session, token, port, blind)
     routes = [
@@ -91,7 +91,7 @@ class _Guard:
 class _Served:
     """What the routes answer."""
 
-    def __init__(self, session: Session, token: str, port: int, blind: bool) -> None:
+    def __init__(self, session: Review, token: str, port: int, blind: bool) -> None:
         self._session, self._token, self._blind = session, token.encode(), blind
         self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
         self._cookie = f"dfcrp-review-{port}"

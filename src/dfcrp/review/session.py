@@ -24,7 +24,7 @@ SENT = ("decision", "items", "by", "note", "value")
 EVERY, QUIET_SECONDS = 5, 20.0
 
 
-class Session:
+class Review:
     """What the server's requests share."""
 
     def __init__(self, job: Job, posterior: Any, store: Store, every: int = EVERY) -> None:
