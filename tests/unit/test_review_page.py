@@ -105,7 +105,7 @@ def test_questions_are_those_of_the_queue():
     assert [" ".join(ids[list(one.rows)]) for one in asked] == queue["items"].tolist()
     assert {one.rows for one in asked} <= {(0, 4), (1, 5), (2, 6)}
     assert len(asked) >= 2
-    assert all("known to ±" in one.why for one in asked)
+    assert all("known to within" in one.why for one in asked)
 
 
 def test_a_case_has_what_the_draws_have():

@@ -42,6 +42,5 @@ def _yes(about: str, p: float) -> str:
 
 def _left(left: float) -> str:
     """What is still unknown with the answer to this question and to those before it."""
-    return (
-        f"With this answer, the number of objects is expected to be known to ± {100 * left:.2g} %."
-    )
+    share = f"{100.0 * left:.1f} %" if left >= 0.001 else "less than 0.1 %"
+    return f"With this answer, the number of objects is expected to be known to within {share}."

@@ -45,7 +45,7 @@ function markView(review, shown) {
     const look = mark.asked ? `mark asked ${hue(mark.expert)}` : `mark ${hue(mark.expert)}`;
     return [...(shown.photo ? [outline(shown, mark, "halo")] : []), outline(shown, mark, look)];
   });
-  const letters = shown.shown.flatMap((mark, k) => (mark.asked ? [letterOf(mark, k)] : []));
+  const letters = shown.shown.flatMap((mark, k) => (mark.asked ? [letterOf(shown, k)] : []));
   const picture = paper(shown, `What was marked: ${shown.items.join(", ")} and what is around`, ...lanes(shown), ...marks, ...letters);
   return element("figure", { class: "review-view whole" }, picture, element("figcaption", {}, key(review, shown)));
 }
@@ -123,13 +123,21 @@ function outline(shown, mark, look) {
   return drawing("ellipse", { cx: x, cy: y, rx, ry, transform: turn, class: look });
 }
 
-/** The letter of a mark, at its upper right; that of the second at its lower left, and so on. */
-/** @param {Placed} mark @param {number} k */
-function letterOf(mark, k) {
+/** The letter of a mark, outside of it and away from the others that are asked about. */
+/** @param {ReviewCase} shown @param {number} k */
+function letterOf(shown, k) {
+  const mark = shown.shown[k];
+  const others = shown.shown.filter((one) => one.asked && one !== mark);
+  /** @param {"x" | "y"} side */
+  const away = (side) => mark[side] - others.reduce((sum, one) => sum + one[side], 0) / Math.max(others.length, 1);
   const [right, down] = [[1, -1], [-1, 1], [-1, -1], [1, 1]][k % 4];
-  const [x, y] = [mark.x + 0.37 * right * mark.w + 22 * right, mark.y + 0.37 * down * mark.h + 22 * down];
-  const inside = (/** @type {number} */ at) => Math.min(Math.max(at, 30), SIDE - 30);
-  return drawing("text", { x: inside(x), y: inside(y), class: "letter", "text-anchor": "middle", "dominant-baseline": "central" }, letter(k));
+  const apart = others.length > 0 && Math.hypot(away("x"), away("y")) > SIDE / 50;
+  const angle = apart ? Math.atan2(away("y"), away("x")) : Math.atan2(down, right);
+  /** @param {number} at */
+  const inside = (at) => Math.min(Math.max(at, 30), SIDE - 30);
+  const x = inside(mark.x + (mark.w / 2 + 28) * Math.cos(angle));
+  const y = inside(mark.y + (mark.h / 2 + 28) * Math.sin(angle));
+  return drawing("text", { x, y, class: "letter", "text-anchor": "middle", "dominant-baseline": "central" }, letter(k));
 }
 
 /** @param {number} code */
