@@ -198,6 +198,16 @@ def test_the_table_is_what_fit_reads_and_grows_at_its_end(session, run):
     assert found[0].when < found[1].when
 
 
+def test_what_a_killed_server_left_is_removed(run):
+    for name in ("1", "12"):
+        (run / FOLDER / name).mkdir(parents=True)
+    (run / FOLDER / "12.csv").write_text("decision,items\n")
+    (run / FOLDER / "notes").write_text("mine")
+    session_of(run).close()
+    left = {path.name for path in (run / FOLDER).iterdir()}
+    assert left == {"notes", DATABASE, TABLE}
+
+
 def test_rows_cannot_be_changed(session, run):
     session.decide(row())
     base = sqlite3.connect(run / FOLDER / DATABASE)

@@ -38,6 +38,11 @@ class Updater:
         self._job, self._number = job, 0
         self._process: subprocess.Popen[bytes] | None = None
         self._folder = job.run / FOLDER
+        # What a killed server left, perhaps with a process that still works on it.
+        with opened(self._folder) as place:
+            for name in place.names():
+                if name.removesuffix(".csv").isdecimal():
+                    place.remove(name)
 
     @property
     def busy(self) -> bool:
