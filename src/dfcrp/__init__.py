@@ -26,6 +26,7 @@ __all__ = [
     "read_markings",
     "resume",
     "simulate",
+    "update",
 ]
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from dfcrp.estimator import DFCRP
     from dfcrp.evaluation.api import evaluate
     from dfcrp.fitting import fit, resume
+    from dfcrp.fitting.update import update
     from dfcrp.io import read_items, read_markings
     from dfcrp.items.items import Items
     from dfcrp.posterior.posterior import Posterior
@@ -54,6 +56,7 @@ else:
         "read_markings": "dfcrp.io",
         "fit": "dfcrp.fitting",
         "resume": "dfcrp.fitting",
+        "update": "dfcrp.fitting.update",
         "evaluate": "dfcrp.evaluation.api",
         "load": "dfcrp.posterior.saving",
         "Posterior": "dfcrp.posterior.posterior",

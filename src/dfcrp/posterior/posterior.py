@@ -671,13 +671,10 @@ class Posterior:
         --------
         >>> posterior.update(decisions=[{"decision": "together", "items": "3 7"}])  # doctest: +SKIP
         """
-        from importlib import import_module
+        # Fitting stands on posteriors, so it is the function that users know.
+        import dfcrp
 
-        # It stands above this module, which only lends it a name.
-        found: Posterior = import_module("dfcrp.fitting.update").update(
-            self, items, decisions=decisions, out=out, **changes
-        )
-        return found
+        return dfcrp.update(self, items, decisions=decisions, out=out, **changes)
 
     def image_with(self, item: int | str) -> Posterior:
         """The posterior of the image that an item (row or id) is on; of one image, this one."""

@@ -172,14 +172,18 @@ def diagnose(name: str, series: Array) -> Diagnostic:
 
 
 def diagnose_all(series: Mapping[str, Array]) -> tuple[Diagnostic, ...]:
-    """The same of several series of one shape, some at a time: most of the time is in calls."""
-    names, found = list(series), []
-    for start in range(0, len(names), SERIES_AT_ONCE):
-        some = names[start : start + SERIES_AT_ONCE]
-        values = np.stack([np.asarray(series[name], np.float64) for name in some])
-        rows = zip(some, _diagnosed_at_once(values).tolist(), strict=True)
-        found += [Diagnostic(name, *numbers) for name, numbers in rows]
-    return tuple(found)
+    """The same of several series, some of one shape at a time: most of the time is in calls."""
+    of_shape: dict[tuple[int, ...], list[str]] = {}
+    for name, values in series.items():
+        of_shape.setdefault(np.shape(values), []).append(name)
+    found = {}
+    for names in of_shape.values():
+        for start in range(0, len(names), SERIES_AT_ONCE):
+            some = names[start : start + SERIES_AT_ONCE]
+            stacked = np.stack([np.asarray(series[name], np.float64) for name in some])
+            rows = zip(some, _diagnosed_at_once(stacked).tolist(), strict=True)
+            found.update({name: Diagnostic(name, *numbers) for name, numbers in rows})
+    return tuple(found[name] for name in series)
 
 
 def _diagnosed_at_once(values: NDArray[np.float64]) -> NDArray[np.float64]:
