@@ -21,7 +21,7 @@ from dfcrp.cli.ground import likelihood_option
 @click.option(
     "--token",
     metavar="TEXT",
-    help="What a browser must know to get in, at least 8 characters.  [default: a random one]",
+    help="What a browser must know to get in.  [default: a random one]",
 )
 @click.option("--no-browser", is_flag=True, help="Print the address only.")
 @click.option(

@@ -16,7 +16,8 @@ from dfcrp.review.store import FOLDER, TABLE, Store
 from dfcrp.runs.lock import locked
 
 HOST = "127.0.0.1"
-SHORTEST_TOKEN = 8
+#: A shorter token is told to be weak.
+SHORT_TOKEN = 8
 
 
 def serve(
@@ -41,6 +42,11 @@ def serve(
         server = quiet_server(make_app(session, token, port, blind))
         address = f"http://{HOST}:{port}/?token={token}"
         tell(f"Review at {address}")
+        if len(token) < SHORT_TOKEN:
+            tell(
+                "Warning: other users of this machine could guess so short a token; leave out "
+                "--token for a random one"
+            )
         tell(f"Decisions are kept in {job.run / FOLDER / TABLE}; Ctrl-C stops.")
         if browser:
             webbrowser.open(address)
@@ -53,12 +59,10 @@ def checked_token(token: str | None) -> str:
     """The token, or a random one."""
     if token is None:
         return secrets.token_urlsafe(24)
-    if len(token) < SHORTEST_TOKEN or not all(c.isalnum() or c in "-_" for c in token):
+    if not token or not token.isascii() or not all(c.isalnum() or c in "-_.~" for c in token):
         raise InputError(
-            f"--token: at least {SHORTEST_TOKEN} letters, digits, - or _; without it, it is random"
+            "--token: letters of ASCII, digits, -, _, . or ~; without it, it is random"
         )
-    if not token.isascii():
-        raise InputError("--token: letters are those of ASCII")
     return token
 
 
