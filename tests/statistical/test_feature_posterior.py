@@ -11,7 +11,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import special
 
 from dfcrp import prior
 from dfcrp.draws import Columns
@@ -23,6 +23,7 @@ from dfcrp.sampling.problem import Problem
 from reference import feature_reference as reference
 from reference import posterior_reference
 from reference import small_problems as small
+from reference.chi_square import p_value
 from reference.prior_reference import canonical
 
 FALSE_ALARM_RATE = 1e-5
@@ -87,22 +88,6 @@ def _marginal(law, y) -> float:
     for i in range(len(y)):
         normal.add_member(hyper, theta, 0, y, i)
     return integrated.log_marginal(hyper, theta, 0)
-
-
-def p_value(problem, target, draws=12_000, thin=5) -> float:
-    chain = Chain(problem, np.random.SeedSequence(83), "exact")
-    chain.run(1, 200)
-    labels = np.concatenate([chain.run(draws // 24, thin).labels for _ in range(24)])
-    observed = dict.fromkeys(target, 0)
-    for row, count in zip(*np.unique(labels, axis=0, return_counts=True), strict=True):
-        observed[canonical(row.tolist())] += int(count)
-    expected = np.array(list(target.values())) * len(labels)
-    found = np.array([observed[c] for c in target], dtype=float)
-    rare = expected < 5.0
-    cells = [np.append(v[~rare], v[rare].sum()) for v in (found, expected)]
-    statistic = ((cells[0] - cells[1]) ** 2 / np.maximum(cells[1], 1e-9)).sum()
-    # Draws that are thinned this far are worth at least half as many independent ones.
-    return float(stats.chi2.sf(statistic / 2.0, len(cells[0]) - 1))
 
 
 def test_sampler_reaches_the_posterior(target):

@@ -13,15 +13,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from dfcrp.sampling.setup import problem_of
-from scipy import special, stats
+from scipy import special
 
 from dfcrp import prior
 from dfcrp.items.items import Items
 from dfcrp.likelihoods.interval import likelihood as intervals
-from dfcrp.sampling.chain import Chain
+from dfcrp.sampling.problem import problem_of
 from dfcrp.settings.config import resolve
 from reference import feature_reference, posterior_reference
+from reference.chi_square import p_value
 from reference.prior_reference import canonical
 
 FALSE_ALARM_RATE = 1e-5
@@ -82,22 +82,6 @@ def target() -> dict:
 
 def _clusters(labels) -> list[tuple[int, ...]]:
     return [tuple(i for i in range(5) if labels[i] == k) for k in sorted(set(labels))]
-
-
-def p_value(given, target, draws=12_000, thin=5) -> float:
-    chain = Chain(given, np.random.SeedSequence(83), "exact")
-    chain.run(1, 200)
-    labels = np.concatenate([chain.run(draws // 24, thin).labels for _ in range(24)])
-    observed = dict.fromkeys(target, 0)
-    for row, count in zip(*np.unique(labels, axis=0, return_counts=True), strict=True):
-        observed[canonical(row.tolist())] += int(count)
-    expected = np.array(list(target.values())) * len(labels)
-    found = np.array([observed[c] for c in target], dtype=float)
-    rare = expected < 5.0
-    cells = [np.append(v[~rare], v[rare].sum()) for v in (found, expected)]
-    statistic = ((cells[0] - cells[1]) ** 2 / np.maximum(cells[1], 1e-9)).sum()
-    # Draws that are thinned this far are worth at least half as many independent ones.
-    return float(stats.chi2.sf(statistic / 2.0, len(cells[0]) - 1))
 
 
 def test_sampler_reaches_the_posterior(target):

@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
-from xml.parsers import expat
 
 from dfcrp.errors import InputError
 from dfcrp.io.drawings import Drawings, Origin
 from dfcrp.io.format import Format, GivenFile
 from dfcrp.io.outgoing import SHOWN, Outgoing, new_ids
 from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
+from dfcrp.io.xml import read_elements
 from dfcrp.items.checks import LONGEST_NAME
 from dfcrp.items.source_tables import kept_fields
 
@@ -26,24 +26,7 @@ def looks_like_cvat(file: GivenFile) -> bool:
 def read_cvat(file: GivenFile, options: ReadOptions) -> RawTable:
     """Read ellipses, polygons, boxes and points."""
     reader = _Reader(file.name, options)
-    parser = expat.ParserCreate()
-    # A document type is the door for entities that unfold without end or fetch other files;
-    # CVAT writes none.
-    parser.StartDoctypeDeclHandler = reader.refuse_doctype
-    parser.StartElementHandler = lambda tag, found: reader.start(
-        tag, found, parser.CurrentLineNumber
-    )
-    parser.EndElementHandler = reader.end
-    parser.CharacterDataHandler = reader.text
-    try:
-        parser.Parse(file.data, True)
-    except expat.ExpatError as error:
-        raise InputError(
-            f"{file.name}, row {error.lineno}: not XML ({expat.errors.messages[error.code]}); "
-            "is the file whole? Export it again"
-        ) from None
-    except (ValueError, LookupError):  # an encoding that nobody knows
-        raise InputError(f"{file.name}: not XML in UTF-8; export the file again") from None
+    read_elements(file, reader, "CVAT")
     reader.marks.categories = {name: {} for name in reader.labels}
     return reader.marks.table()
 
@@ -64,11 +47,6 @@ class _Reader:
         """Of the name of a label."""
         if self._open[-2:] == ["label", "name"]:
             self._letters += letters
-
-    def refuse_doctype(self, *_: Any) -> None:
-        raise InputError(
-            f"{self.name}: the XML has a document type, which CVAT's files do not have; remove it"
-        )
 
     def start(self, tag: str, found: dict[str, str], row: int) -> None:
         self._open.append(tag)

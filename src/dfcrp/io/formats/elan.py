@@ -8,13 +8,12 @@ that refer to others have no times of their own and are left out.
 from __future__ import annotations
 
 import math
-from typing import Any
-from xml.parsers import expat
 
 from dfcrp.errors import InputError
 from dfcrp.io.format import Format, GivenFile
 from dfcrp.io.spans import Spans
 from dfcrp.io.tables import RawTable, ReadOptions
+from dfcrp.io.xml import read_elements
 from dfcrp.items.checks import quoted, to_numbers
 
 #: Of times in the file to one second.
@@ -29,23 +28,7 @@ def looks_like_elan(file: GivenFile) -> bool:
 def read_elan(file: GivenFile, options: ReadOptions) -> RawTable:
     """Read annotations that have times, in seconds."""
     reader = _ElanReader(file.name, Spans(file.name, "row", options))
-    parser = expat.ParserCreate()
-    # A document type is the door for entities that unfold without end or fetch other files.
-    parser.StartDoctypeDeclHandler = reader.refuse_doctype
-    parser.StartElementHandler = lambda tag, found: reader.start(
-        tag, found, parser.CurrentLineNumber
-    )
-    parser.EndElementHandler = reader.end
-    parser.CharacterDataHandler = reader.text
-    try:
-        parser.Parse(file.data, True)
-    except expat.ExpatError as error:
-        raise InputError(
-            f"{file.name}, row {error.lineno}: not XML ({expat.errors.messages[error.code]}); "
-            "is the file whole? Save it again in ELAN"
-        ) from None
-    except (ValueError, LookupError):  # an encoding that nobody knows
-        raise InputError(f"{file.name}: not XML in UTF-8; save the file again in ELAN") from None
+    read_elements(file, reader, "ELAN")
     return reader.spans.table()
 
 
@@ -60,10 +43,6 @@ class _ElanReader:
         self.open: tuple[int, str, str] | None = None
         self.value: list[str] | None = None
         spans.look(spans.recording)
-
-    def refuse_doctype(self, *_: Any) -> None:
-        """ELAN writes none."""
-        raise InputError(f"{self.name}: a document type, which ELAN does not write; save it again")
 
     def start(self, tag: str, found: dict[str, str], row: int) -> None:
         """An element begins."""
