@@ -28,6 +28,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ CODE = ("evil", "spoiled")
 FILES = (
     *("provenance.json", "config.toml", "markings.csv", "candidates.csv", "looked.csv"),
     *("run.lock", "draws.zarr/zarr.json", "footprints.json", "ages.json"),
+    *("decisions.csv", "start.csv", "source_tables.json"),
 )
 LINKED = (*FILES, "draws.zarr", "shard")
 FIELDS = ("part", "chain", "turn", "first", "draws", "rows", "n", "saved", "scans", "about")
@@ -53,12 +55,20 @@ WORDS = tuple(
 
 
 def make_run(folder: Path) -> None:
-    """The run that is spoiled."""
+    """The run that is spoiled: one that was updated, with decisions and what files said."""
     import dfcrp
+    from dfcrp.items.source_tables import CategoryEntry, ImageEntry, SourceFile, SourceTables
 
     x = np.array([0.0, 0.1, 5.0, 5.1, 9.0, 0.05])
     items = dfcrp.Items.circles(x, x[::-1], np.ones(6), list("ababbc"))
-    dfcrp.fit(items, out=folder, chains=2, scans=4, workers=1, progress=False)
+    entry = ImageEntry("", (0,), "a.png", "7", (40, 30))
+    known = SourceTables(
+        (SourceFile("a.json", "COCO"),), (entry,), (CategoryEntry("pit", (0,), {"id": 3}),)
+    )
+    items = replace(items, source_tables=known)
+    first = dfcrp.fit(items, chains=2, scans=4, workers=1, progress=False)
+    decided = [{"decision": "together", "items": "1 2", "by": "ann"}]
+    first.update(decisions=decided, out=folder, scans=4, workers=1)
 
 
 class Spoiler:

@@ -320,9 +320,11 @@ def _read_start(folder: Path, n: int) -> NDArray[np.int64] | None:
         with (
             _table_of(place, START) as file,
             io.TextIOWrapper(file, encoding="utf-8") as stream,
+            warnings.catch_warnings(),
         ):
+            warnings.simplefilter("ignore", UserWarning)  # of a file without rows
             start = np.loadtxt(stream, np.int64, delimiter=",", skiprows=1, ndmin=2).T
-    if start.shape[1] != n:
+    if start.shape[1] != n or not start.size:
         raise ValueError(f"{START} is of {start.shape[1]} items, not of {n}")
     return np.ascontiguousarray(start)
 
