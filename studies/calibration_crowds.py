@@ -117,8 +117,8 @@ def draw_crowds(rng: np.random.Generator, case: CrowdCase) -> Iterator[TrueCrowd
     where, looks = parts(prior), case.viewers()
     while True:
         own = draw_parameters(rng, prior, 1)
-        objects = rng.poisson(np.minimum(own[0, where["objects"]], 1e6))
-        usual = own[:, where["false"]][:, looks[:, 1]]
+        objects = rng.poisson(np.minimum(own[0, where["expected_objects"]], 1e6))
+        usual = own[:, where["false_marks"]][:, looks[:, 1]]
         rates = rates_of_looks(rng, usual, own[:, where["look_shape"]])
         false = rng.poisson(np.minimum(rates[0], 1e6))
         if objects.sum() > 20 * MARKINGS[1] or false.sum() > MARKINGS[1]:

@@ -73,7 +73,8 @@ def command(
         raise InputError(f"{run}: --image and --pages are for runs over many images")
     if image is not None and min_experts is not None:
         raise InputError("--min-experts is for all images of a run; give it without --image")
-    if many and image is None and "image_file" in changes:
+    photographs = resolve(posterior.config, changes).image.folder
+    if many and image is None and changes and ("image_file" in changes or photographs is None):
         raise InputError(
             "--image-file is for one image; name it with --image, or give a folder of photographs "
             "with --images-from"

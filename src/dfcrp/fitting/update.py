@@ -53,8 +53,9 @@ def update(
         A new run folder.
     progress : bool or callable, optional
         As in ``dfcrp.fit``.
-    scans, burn_in, thin, max_scans, max_minutes, workers, seed
-        As in ``dfcrp.fit``; all other settings are those of the run.
+    **changes
+        scans, burn_in, thin, max_scans, max_minutes, workers and seed,
+        as in ``dfcrp.fit``; all other settings are those of the run.
 
     Returns
     -------

@@ -56,7 +56,8 @@ class Spans:
         if _same(start, end):
             self.leave(row, NO_LENGTH)
             return
-        for title, cell in {"start": start, "end": end, **said}.items():
+        for title, given in {"start": start, "end": end, **said}.items():
+            cell = None if isinstance(given, list | dict) else given
             cells = self._cells.setdefault(title, [])
             cells += [None] * (len(self._rows) - len(cells))
             cells.append(cell)

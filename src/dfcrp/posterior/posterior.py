@@ -670,8 +670,9 @@ class Posterior:
             As in ``dfcrp.fit``, besides those of before. A *slip* removes an item.
         out : path, optional
             A new run folder.
-        scans, burn_in, thin, max_scans, max_minutes, workers, seed
-            As in ``dfcrp.fit``; all other settings are those of this run.
+        **changes
+            scans, burn_in, thin, max_scans, max_minutes, workers and seed,
+            as in ``dfcrp.fit``; all other settings are those of this run.
 
         Returns
         -------

@@ -102,8 +102,8 @@ function drawTile(data, { canvas, image }) {
 /** @type {Map<number, HTMLImageElement>} */
 const PHOTOGRAPHS = new Map();
 
-/** @param {OverviewData} data @param {number} image @returns {HTMLImageElement | null} */
-function photographOf(data, image) {
+/** @param {number} image @returns {HTMLImageElement | null} */
+function photographOf(image) {
   const found = PHOTOGRAPHS.get(image);
   return found && found.complete && found.naturalWidth > 0 ? found : null;
 }
@@ -116,7 +116,7 @@ function drawOutlines(data, shape, image, pen, ratio) {
   const [left, right, low, high] = data.frames.subarray(4 * image, 4 * image + 4);
   const scale = 0.94 * Math.min(width / (right - left), height / (high - low));
   const [x0, y0] = [width / 2 - (scale * (left + right)) / 2, height / 2 + (scale * (low + high)) / 2];
-  const photograph = photographOf(data, image);
+  const photograph = photographOf(image);
   /** @type {[number, number, number, number]} */
   const frame = [x0 + scale * left, y0 - scale * high, scale * (right - left), scale * (high - low)];
   if (photograph) pen.drawImage(photograph, ...frame);
