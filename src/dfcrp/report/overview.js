@@ -105,7 +105,7 @@ const PHOTOGRAPHS = new Map();
 /** @param {number} image @returns {HTMLImageElement | null} */
 function photographOf(image) {
   const found = PHOTOGRAPHS.get(image);
-  return found && found.complete && found.naturalWidth > 0 ? found : null;
+  return found?.complete && found.naturalWidth > 0 ? found : null;
 }
 
 /** The catalogue as a map. */
