@@ -267,10 +267,26 @@ def test_missed_and_new_objects(setting, monkeypatch):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), err_msg=name)
 
 
+def test_all_tables_but_gains_are_rebuilt_for_summaries(setting):
+    prior, rng = setting.prior, np.random.default_rng(5)
+    own = prior.parameters
+    for values in (own.ease, own.notice, own.false_marks_on):
+        values *= rng.uniform(0.5, 1.5, values.shape)
+    wanted = {name: table.copy() for name, table in prior.tables._asdict().items()}
+    summaries.rebuild_weights(prior)
+    found = {name: table.copy() for name, table in prior.tables._asdict().items()}
+    for name in ("gain", "most"):
+        np.testing.assert_array_equal(found.pop(name), wanted[name])
+    assert (found["found"] != wanted["found"]).any()
+    twin.rebuild_tables(prior)
+    for name, values in found.items():
+        np.testing.assert_array_equal(values, getattr(prior.tables, name), err_msg=name)
+
+
 def test_draws_are_summed_up(setting, monkeypatch):
     prior, n = setting.prior, len(setting.families)
     done, rebuilt = [], []
-    monkeypatch.setattr(summaries, "rebuild_tables", lambda p: rebuilt.append(p.own.copy()))
+    monkeypatch.setattr(summaries, "rebuild_weights", lambda p: rebuilt.append(p.own.copy()))
     monkeypatch.setattr(
         summaries, "summarise_missed", lambda *given: done.append(("missed", given[-1]))
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -224,3 +225,48 @@ def test_label_studio_annotations_without_results(tmp_path):
     (tmp_path / "export.json").write_text(json.dumps(tasks), encoding="utf-8")
     items = dfcrp.read_items(tmp_path / "export.json", "boxes")
     assert looks(items) == {(image, who) for image in "ab" for who in "12"}
+
+
+def with_looks_by_loop(items, given):
+    """Looks, experts, codes and what is warned of, name by name."""
+    images = [""] * len(items) if items.image is None else items.image.tolist()
+    own = set(zip(images, items.expert.tolist(), strict=True))
+    told = {(image, expert) for image, expert in given}
+    every = np.array(sorted(told | own), dtype=np.str_).reshape(-1, 2)
+    experts = tuple(sorted(set(every[:, 1].tolist())))
+    families = [experts.index(name) for name in items.expert.tolist()]
+    names = tuple(sorted(set(every[:, 0].tolist())))
+    pairs = [(names.index(image), experts.index(expert)) for image, expert in every.tolist()]
+    missing = sorted(own - told)
+    return every, experts, families, names, sorted(set(pairs)), missing
+
+
+@pytest.mark.parametrize("several", [True, False])
+def test_looks_at_once_are_as_name_by_name(several):
+    for seed in range(40):
+        rng = np.random.default_rng([seed, several])
+        n = int(rng.integers(1, 12))
+        words = np.array(["b", "a10", "é", "a9", "Zoë", "cc cc"])
+        image = words[rng.integers(0, 6, n)].tolist() if several else None
+        items = dfcrp.Items.from_columns(
+            {"x": rng.random(n), "y": rng.random(n)},
+            words[rng.integers(0, 6, n)].tolist(),
+            kind="points",
+            image=image,
+        )
+        where = words[rng.integers(0, 6, 8)].tolist() if several else [""] * 8
+        given = list(zip(where, words[rng.integers(0, 6, 8)].tolist(), strict=True))
+        every, experts, families, names, pairs, missing = with_looks_by_loop(items, given)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            found = with_looks(items, given)
+        assert found.looked.dtype == every.dtype
+        assert found.looked.tolist() == every.tolist()
+        assert found.experts == experts
+        assert found.families.dtype == np.int64
+        assert found.families.tolist() == families
+        assert found.looks.images == names
+        assert found.looks.pairs.tolist() == [list(pair) for pair in pairs]
+        assert len(warned) == bool(missing)
+        for image_name, expert in missing[:3]:
+            assert f"{expert} on {image_name or 'the image'}" in str(warned[0].message)

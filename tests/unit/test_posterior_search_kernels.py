@@ -10,12 +10,14 @@ from dfcrp.summaries.kernels.division import (
     best_division,
     cluster_cost,
     coarsen,
+    divide_exactly,
+    divide_small,
     restrict,
     subset_costs,
     unit_conflicts,
     units_by_size,
 )
-from dfcrp.summaries.kernels.partitions import distinct_patterns
+from dfcrp.summaries.kernels.partitions import component_roots, distinct_patterns
 from dfcrp.summaries.kernels.point_search import (
     join_cost,
     merge_linked,
@@ -26,7 +28,7 @@ from dfcrp.summaries.kernels.point_search import (
     redivide,
     state_from_labels,
 )
-from dfcrp.summaries.point_partition import _problem, loss_table
+from dfcrp.summaries.point_partition import _problem, loss_table, members_by_cluster
 from dfcrp.summaries.streaming import canonical
 from reference import summary_reference as twin
 
@@ -180,3 +182,39 @@ def test_recombination_takes_the_better_half_of_each(loss):
     two = state_from_labels(problem, np.array([0, 1, 2, 3, 4, 5, 5, 5, 8, 8]))
     best = recombine(problem, one, two, new_scratch(problem))
     assert canonical(best.cluster).tolist() == right.tolist()
+
+
+@pytest.mark.parametrize("ruled", [True, False])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_small_components_together_are_divided_as_each_by_itself(loss, ruled):
+    limit, seen = 6, set()
+    for seed in range(40):
+        rng = np.random.default_rng([3, seed])
+        n = int(rng.integers(2, 30))
+        # Items of a cluster are near in number; draws may break the rule of families.
+        places = np.arange(n) // rng.integers(2, 5) + (rng.random((8, n)) < 0.1)
+        by_item = np.ascontiguousarray(canonical(places).T)
+        families = rng.integers(0, 5, n) if ruled else None
+        _, order, offsets = members_by_cluster(component_roots(by_item))
+        table = loss_table(loss, n)
+        wanted, position = np.arange(n, dtype=np.int32), np.zeros(n, np.int32)
+        for items in np.split(order, offsets[1:-1]):
+            seen.add(min(items.size, limit + 1))
+            if not 1 < items.size <= limit:
+                continue
+            position[items] = np.arange(items.size)
+            first, counts = distinct_patterns(by_item, items)
+            problem = _problem(
+                position[by_item[np.ix_(items, first)]],
+                counts,
+                None if families is None else families[items],
+                np.arange(items.size),
+                table=table,
+                neighbours=False,
+            )
+            wanted[items] = items[canonical(divide_exactly(problem))]
+        best = np.arange(n, dtype=np.int32)
+        codes = np.zeros(0, np.int64) if families is None else families
+        divide_small(by_item, order, offsets, codes, limit, table, best)
+        assert best.tolist() == wanted.tolist()
+    assert seen >= {1, 2, 3, 4, limit + 1}

@@ -141,18 +141,54 @@ def with_looks(items: Items, looked: object, *, tell: bool = True) -> Items:
             f"looked has footprints, but {items.kind} have no position; leave out the columns of "
             "the footprint"
         )
-    images = ["" if items.image is None else name for name in _images_of(items)]
-    own = set(zip(images, items.expert.tolist(), strict=True))
-    told = {(image, expert) for image, expert in pairs.tolist()}
-    if tell and own - told:
-        _warn(sorted(own - told))
-    every = np.array(sorted(told | own), dtype=np.str_).reshape(-1, 2)
-    experts = tuple(sorted(set(every[:, 1].tolist())))
-    code = {name: at for at, name in enumerate(experts)}
-    families = np.array([code[name] for name in items.expert.tolist()], np.int64)
+    images = _images_of(items)
+    own_experts = [items.experts[at] for at in np.unique(items.families).tolist()]
+    by_image = _Names.of(images, pairs[:, 0].tolist())
+    by_expert = _Names.of(own_experts, pairs[:, 1].tolist())
+    # Of an expert without items the number is never asked for.
+    families = np.array([by_expert.code.get(name, -1) for name in items.experts], np.int64)
+    families = families[items.families]
+    own = np.unique(by_image.codes(images) * len(by_expert.code) + families)
+    told = by_image.codes(pairs[:, 0].tolist()) * len(by_expert.code)
+    told = np.unique(told + by_expert.codes(pairs[:, 1].tolist()))
+    if tell:
+        missing = _pairs_named(np.setdiff1d(own, told, assume_unique=True), by_image, by_expert)
+        if len(missing):
+            _warn([(image, expert) for image, expert in missing.tolist()])
     return replace(
-        items, looked=every, footprints=footprints or None, experts=experts, families=families
+        items,
+        looked=_pairs_named(np.union1d(told, own), by_image, by_expert),
+        footprints=footprints or None,
+        experts=tuple(by_expert.code),
+        families=families,
     )
+
+
+class _Names(NamedTuple):
+    """Different names with their numbers, in the order of both."""
+
+    code: dict[str, int]
+
+    @classmethod
+    def of(cls, *lists: list[str]) -> _Names:
+        """All of these."""
+        return cls({name: at for at, name in enumerate(sorted(set().union(*lists)))})
+
+    def codes(self, names: list[str]) -> NDArray[np.int64]:
+        """The number of each."""
+        return np.array([self.code[name] for name in names], np.int64)
+
+    def named(self, codes: NDArray[np.int64]) -> Pairs:
+        """The name of each."""
+        return np.array(list(self.code), dtype=np.str_)[codes]
+
+
+def _pairs_named(pairs: NDArray[np.int64], images: _Names, experts: _Names) -> Pairs:
+    """Pairs of an image and an expert by name, from those that are one number each."""
+    if not len(pairs):
+        return np.zeros((0, 2), np.str_)
+    image, expert = np.divmod(pairs, len(experts.code))
+    return np.column_stack([images.named(image), experts.named(expert)])
 
 
 def _images_of(items: Items) -> list[str]:
@@ -204,10 +240,12 @@ def looks_of(items: Items) -> Looks:
     names = tuple(sorted(set(known)))
     code = {name: at for at, name in enumerate(names)}
     image = np.array([code[name] for name in images], np.int64)
+    count = max(len(items.experts), 1)
     if items.looked is None:
-        pairs = np.column_stack([image, items.families])
+        pairs = image * count + items.families
     else:
         expert = {name: at for at, name in enumerate(items.experts)}
-        rows = [(code[image], expert[name]) for image, name in items.looked.tolist()]
-        pairs = np.array(rows, np.int64).reshape(-1, 2)
-    return Looks(names, image, np.unique(pairs, axis=0))
+        where, who = items.looked.T.tolist()
+        pairs = np.array([code[name] for name in where], np.int64) * count
+        pairs += np.array([expert[name] for name in who], np.int64)
+    return Looks(names, image, np.column_stack(np.divmod(np.unique(pairs), count)))

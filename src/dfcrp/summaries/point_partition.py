@@ -38,7 +38,7 @@ from scipy import sparse
 
 from dfcrp.draws import Draws
 from dfcrp.errors import InputError, SettingsError
-from dfcrp.summaries.kernels.division import SearchProblem, divide_exactly
+from dfcrp.summaries.kernels.division import SearchProblem, divide_exactly, divide_small
 from dfcrp.summaries.kernels.partitions import (
     component_roots,
     count_pairs,
@@ -249,15 +249,17 @@ class _PointSearch:
         """The best partition found of all markings."""
         names, order, offsets = members_by_cluster(component_roots(self.by_item))
         best = np.arange(len(self.by_item), dtype=np.int32)
-        position = np.empty(len(self.by_item), np.int32)
+        families = np.zeros(0, np.int64) if self.families is None else self.families
+        limit = self.exact_limit
+        divide_small(self.by_item, order, offsets, families, limit, self.table, best)
+        sizes = np.diff(offsets)
         self.n_components = len(names)
-        for k in range(len(names)):
+        self.n_exact = int(sizes[sizes <= limit].sum())
+        position = np.empty(len(self.by_item), np.int32)
+        for k in np.flatnonzero(sizes > limit):
             items = order[offsets[k] : offsets[k + 1]]
             position[items] = np.arange(items.size, dtype=np.int32)
-            if items.size > 1:
-                best[items] = items[self._component(items, position)]
-            else:
-                self.n_exact += 1
+            best[items] = items[self._component(items, position)]
         return best
 
     def _component(
@@ -267,9 +269,7 @@ class _PointSearch:
         first, counts = distinct_patterns(self.by_item, items)
         patterns = position[self.by_item[np.ix_(items, first)]]
         families = None if self.families is None else self.families[items]
-        block_of = np.arange(items.size)
-        if items.size > self.exact_limit:
-            block_of = _blocks(patterns, families)
+        block_of = _blocks(patterns, families)
         n_blocks = int(block_of.max()) + 1
         exact = n_blocks <= self.exact_limit
         problem = _problem(

@@ -617,6 +617,8 @@ def log_unlisted(prior, g, viewer):
 @inline_kernel
 def log_absent(log_s, log_not, unlisted):
     """log of the probability that none of a viewer's lists has the object: 1 − s + s Π (1 − r)."""
+    if unlisted == -math.inf:
+        return log_not
     return log_not + math.log1p(math.exp(log_s + unlisted - log_not))
 
 
@@ -627,8 +629,6 @@ def rebuild_viewers(prior):
     tables.again[:] = 0.0
     tables.absent[:] = 0.0
     tables.found[:] = 0.0
-    tables.gain[:] = 1.0
-    tables.most[:] = -math.inf
     for viewer in range(looks.viewer_person.shape[0]):
         p = looks.viewer_person[viewer]
         several = prior.lists[p] > 1
@@ -645,11 +645,23 @@ def rebuild_viewers(prior):
                         tables.again[f, g] = math.log(r) - math.log1p(-r)
                         gain += unlisted + tables.again[f, g]
                     # Within what doubles hold; beyond it nothing is in doubt.
-                    gain = min(max(gain, -600.0), 600.0)
-                    tables.found[row, level, g] = gain
-                    tables.gain[row, level, g] = math.exp(gain)
-                    largest = max(gain, tables.again[f, g])
-                    tables.most[row, level] = max(tables.most[row, level], largest)
+                    tables.found[row, level, g] = min(max(gain, -600.0), 600.0)
+
+
+@lean_kernel
+def rebuild_gains(prior):
+    """What only joining a cluster asks for: the gains of rows, and the largest."""
+    tables, looks = prior.tables, prior.looks
+    tables.gain[:] = 1.0
+    tables.most[:] = -math.inf
+    for row in range(looks.row_list.shape[0]):
+        again = tables.again[looks.row_list[row]]
+        for level in range(prior.away.shape[0]):
+            found, gain = tables.found[row, level], tables.gain[row, level]
+            for g in range(prior.parameters.class_weight.shape[0]):
+                gain[g] = math.exp(found[g])
+                largest = max(found[g], again[g])
+                tables.most[row, level] = max(tables.most[row, level], largest)
 
 
 @inline_kernel
@@ -726,6 +738,13 @@ def rebuild_zone(prior, v, zone):
 @entry_kernel
 def rebuild_tables(prior: Detection):
     """Bring the tables up to date with the parameters."""
+    rebuild_weights(prior)
+    rebuild_gains(prior)
+
+
+@lean_kernel
+def rebuild_weights(prior):
+    """The same for who joins no cluster: all but the gains."""
     parameters, tables, looks = prior.parameters, prior.tables, prior.looks
     rebuild_viewers(prior)
     rebuild_usual(prior)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -416,83 +415,133 @@ def make_looks(
 
     Lists of one person cover the same zones of an image: all that one of them covers.
     """
-    own = np.column_stack([images, families])
-    pairs = np.unique(own if looks is None else np.concatenate([own, looks]), axis=0)
-    by_viewer = sorted((int(v), int(persons[f]), int(f)) for v, f in pairs)
-    seen = {
-        (v, p): (p, tuple(f for _, _, f in group))
-        for (v, p), group in groupby(by_viewer, key=lambda look: look[:2])
-    }
-    viewers = sorted(set(seen.values()))
-    number = {viewer: at for at, viewer in enumerate(viewers)}
-    held = [len(lists) for _, lists in viewers]
-    viewer_row = np.concatenate([[0], np.cumsum(held)]).astype(np.int64)
-    viewer_person = np.array([p for p, _ in viewers], np.int32)
-    row_of = {
-        (v, f): viewer_row[number[viewer]] + at
-        for (v, _), viewer in seen.items()
-        for at, f in enumerate(viewer[1])
-    }
-    n_images = int(pairs[:, 0].max()) + 1
+    lists = len(persons)
+    own = images * lists + families
+    told = own if looks is None else np.concatenate([own, looks[:, 0] * lists + looks[:, 1]])
+    pairs = np.unique(told)
+    n_images = int(pairs[-1]) // lists + 1
     if zones is None:
-        zones = Zones(images, np.arange(n_images), np.ones(n_images), pairs)
-    there = sorted({(int(z), int(persons[f])) for z, f in zones.pairs})
-    at_zone = [(z, seen[int(zones.image[z]), p]) for z, p in there]
-    covered = np.zeros(len(persons))
-    for z, (_, lists) in at_zone:
-        covered[list(lists)] += zones.share[z]
-    shares = _shares_covered(at_zone, zones)
+        both = np.column_stack(np.divmod(pairs, lists))
+        zones = Zones(images, np.arange(n_images), np.ones(n_images), both)
+    seen = _viewers(pairs, persons)
+    at_zone = _looks_at_zones(seen, persons, zones)
+    share = zones.share[np.repeat(at_zone.zone, at_zone.held)].astype(np.float64)
     return LookTables(
         image=images.astype(np.int32),
         zone=zones.zone.astype(np.int32),
-        row=np.array(
-            [row_of[at] for at in zip(images.tolist(), families.tolist(), strict=True)], np.int32
-        ),
-        row_list=np.array([f for _, lists in viewers for f in lists], np.int32),
-        row_viewer=np.repeat(np.arange(len(viewers)), held).astype(np.int32),
-        viewer_row=viewer_row,
-        viewer_person=viewer_person,
-        person_viewer=np.searchsorted(viewer_person, np.arange(int(persons.max()) + 2)),
+        row=seen.row[np.searchsorted(pairs, own)].astype(np.int32),
+        row_list=seen.row_list.astype(np.int32),
+        row_viewer=np.repeat(np.arange(len(seen.person)), np.diff(seen.first_row)).astype(np.int32),
+        viewer_row=seen.first_row,
+        viewer_person=seen.person.astype(np.int32),
+        person_viewer=np.searchsorted(seen.person, np.arange(int(persons.max()) + 2)),
         zones=np.searchsorted(zones.image, np.arange(n_images + 1)),
         share=np.ascontiguousarray(zones.share, np.float64),
-        start=np.searchsorted([z for z, _ in at_zone], np.arange(len(zones.share) + 1)),
-        viewer=np.array([number[viewer] for _, viewer in at_zone], np.int32),
+        start=np.searchsorted(at_zone.zone, np.arange(len(zones.share) + 1)),
+        viewer=at_zone.viewer.astype(np.int32),
         silent=np.zeros(len(zones.share)),
-        covered=covered,
-        **_looks_by_list(images, families, shares, len(persons)),
+        covered=np.bincount(at_zone.lists, share, lists).astype(np.float64),
+        **_looks_by_list(
+            families * n_images + images,
+            at_zone.lists * n_images + np.repeat(zones.image[at_zone.zone], at_zone.held),
+            share,
+            (lists, n_images),
+        ),
     )
 
 
-def _shares_covered(
-    at_zone: Sequence[tuple[int, tuple[int, tuple[int, ...]]]], zones: Zones
-) -> dict[tuple[int, int], float]:
-    """By list and image: the share of the image that the list covers."""
-    shares: dict[tuple[int, int], float] = {}
-    for z, (_, lists) in at_zone:
-        for f in lists:
-            at = (f, int(zones.image[z]))
-            shares[at] = shares.get(at, 0.0) + float(zones.share[z])
-    return shares
+class _Viewers(NamedTuple):
+    """Persons with those of their lists that cover an image together, and their rows."""
+
+    person: Codes  # (T,)
+    first_row: Codes  # (T + 1,)
+    row_list: Codes  # (R,)
+    #: Of every pair of an image and a list the row.
+    row: Codes
+    #: Of every pair of an image and a person, as one ascending number, the viewer.
+    pair: Codes
+    viewer: Codes
+
+
+def _viewers(pairs: Codes, persons: Codes) -> _Viewers:
+    """The viewers; ``pairs`` are those of an image and a list, each one number, ascending."""
+    lists = len(persons)
+    image, who = np.divmod(pairs, lists)
+    person = persons[who].astype(np.int64)
+    order = np.lexsort((who, person, image))
+    image, who, person = image[order], who[order], person[order]
+    pair, first, held = np.unique(
+        image * (int(persons.max()) + 1) + person, return_index=True, return_counts=True
+    )
+    # Viewers come by person and then by their lists; of lists that begin alike the shorter first.
+    viewer = person[first]
+    for at in range(int(held.max())):
+        following = np.where(held > at, who[np.minimum(first + at, len(who) - 1)] + 1, 0)
+        viewer = np.unique(viewer * (lists + 1) + following, return_inverse=True)[1]
+    chosen = np.unique(viewer, return_index=True)[1]
+    first_row = np.concatenate([[0], np.cumsum(held[chosen])]).astype(np.int64)
+    row = np.empty(len(pairs), np.int64)
+    row[order] = np.repeat(first_row[viewer] - first, held) + np.arange(len(pairs))
+    return _Viewers(
+        person[first[chosen]],
+        first_row,
+        who[_ranges(first[chosen], held[chosen])],
+        row,
+        pair,
+        viewer,
+    )
+
+
+def _ranges(first: Codes, count: Codes) -> Codes:
+    """So many whole numbers from each first one on, all in one."""
+    begin = np.cumsum(count) - count
+    return np.asarray(np.repeat(first - begin, count) + np.arange(int(count.sum())))
+
+
+class _AtZones(NamedTuple):
+    """Who looked at each zone, ascending, and their lists one after the other."""
+
+    zone: Codes
+    viewer: Codes
+    held: Codes
+    lists: Codes
+
+
+def _looks_at_zones(seen: _Viewers, persons: Codes, zones: Zones) -> _AtZones:
+    count = int(persons.max()) + 1
+    there = np.unique(zones.pairs[:, 0] * count + persons[zones.pairs[:, 1]])
+    zone, person = np.divmod(there, count)
+    viewer = seen.viewer[np.searchsorted(seen.pair, zones.image[zone] * count + person)]
+    held = np.diff(seen.first_row)[viewer]
+    return _AtZones(zone, viewer, held, seen.row_list[_ranges(seen.first_row[viewer], held)])
 
 
 def _looks_by_list(
-    images: Codes, families: Codes, shares: dict[tuple[int, int], float], lists: int
+    own: Codes, there: Codes, share: NDArray[np.float64], sizes: tuple[int, int]
 ) -> dict[str, NDArray[Any]]:
-    """Looks with markings one by one, those without by how much they cover; both by list."""
-    made, look = np.unique(np.column_stack([families, images]), axis=0, return_inverse=True)
-    marked = [(int(f), int(v)) for f, v in made]
-    blank = Counter((f, share) for (f, v), share in shares.items())
-    blank.subtract((at[0], shares[at]) for at in marked)
-    kinds = sorted((f, share, count) for (f, share), count in blank.items() if count > 0)
+    """Looks with markings one by one, those without by how much they cover; both by list.
+
+    ``own`` are a list and an image for each item, as one number, ``there`` the same for each zone
+    that a list covers, with its share of the image. ``sizes``: how many lists, how many images.
+    """
+    lists, images = sizes
+    made, look = np.unique(own, return_inverse=True)
+    covering, of = np.unique(there, return_inverse=True)
+    covers = np.bincount(of, share, len(covering))
+    marked = np.searchsorted(covering, made)
+    blank = np.delete(np.arange(len(covering)), marked)
+    kinds, count = np.unique(
+        np.column_stack([covering[blank] // images, covers[blank]]), axis=0, return_counts=True
+    )
     ends = np.arange(lists + 1)
     return {
-        "look": look.ravel().astype(np.int32),
-        "look_list": made[:, 0].astype(np.int32),
-        "look_share": np.array([shares[at] for at in marked]),
-        "list_look": np.searchsorted(made[:, 0], ends),
-        "blank_share": np.array([share for _, share, _ in kinds], np.float64),
-        "blank_count": np.array([count for _, _, count in kinds], np.float64),
-        "list_blank": np.searchsorted(np.array([f for f, _, _ in kinds], np.int64), ends),
+        "look": look.astype(np.int32),
+        "look_list": (made // images).astype(np.int32),
+        "look_share": covers[marked],
+        "list_look": np.searchsorted(made // images, ends),
+        "blank_share": kinds[:, 1].copy(),
+        "blank_count": count.astype(np.float64),
+        "list_blank": np.searchsorted(kinds[:, 0], ends),
     }
 
 

@@ -25,7 +25,7 @@ from dfcrp.priors.detection.kernel import (
     log_false,
     log_noticed,
     log_unseen,
-    rebuild_tables,
+    rebuild_weights,
     usual_notice,
 )
 from dfcrp.priors.detection.places import level_with, zone_of
@@ -201,9 +201,12 @@ def summarise_missed(rng, prior, size_numbers, found, draw):
             for g in range(parameters.class_weight.shape[0]):
                 rate = expected_on(prior, 0, g) * level_share(prior, g, level)
                 rate *= looks.share[zone]
-                # What typical persons who marked nothing saw is not among the new ones, either.
-                unseen = math.exp(looks.silent[zone] * log_unseen(usual_notice(prior, g)))
-                for _ in range(int(draw_poisson(rng, rate * unseen))):
+                expected = rate
+                if looks.silent[zone] > 0.0:
+                    # What typical persons who marked nothing saw is not among the new ones, either.
+                    unseen = log_unseen(usual_notice(prior, g))
+                    expected *= math.exp(looks.silent[zone] * unseen)
+                for _ in range(int(draw_poisson(rng, expected))):
                     found.new_sizes[draw, new_markings(rng, prior, g, zone, level)] += 1
                 if g >= prior.real:
                     continue
@@ -242,7 +245,7 @@ def summarise_draws(
     for draw in range(labels.shape[0]):
         for column in range(own.shape[1]):
             prior.own[column] = own[draw, column]
-        rebuild_tables(prior)
+        rebuild_weights(prior)
         seat(labels[draw], seats)
         in_use = 0
         for row in range(offsets[draw], offsets[draw + 1]):
@@ -274,7 +277,7 @@ def draw_missed_on(
     for draw in range(own.shape[0]):
         for column in range(own.shape[1]):
             prior.own[column] = own[draw, column]
-        rebuild_tables(prior)
+        rebuild_weights(prior)
         parameters = prior.parameters
         for at in range(images.shape[0]):
             v = images[at]

@@ -17,7 +17,7 @@ import numpy as np
 
 from dfcrp.compiled.abi import F8, I4, I8, I4x2, frame
 from dfcrp.compiled.jit import entry_kernel_with_arrays, kernel
-from dfcrp.summaries.kernels.partitions import group_equal, hash_columns
+from dfcrp.summaries.kernels.partitions import distinct_patterns, group_equal, hash_columns
 
 
 @frame
@@ -252,3 +252,67 @@ def divide_exactly(problem: SearchProblem):
             if (parts[k] >> b) & 1:
                 cluster[b] = k
     return cluster
+
+
+@kernel
+def small_problem(by_item, items, position, families, table):
+    """The problem of a few items, each a block of its own; without neighbours, which need a search.
+
+    ``position`` is each item's place in ``items``; ``families`` is empty without a family rule.
+    """
+    n = items.size
+    first, counts = distinct_patterns(by_item, items)
+    labels = np.empty((n, first.size), np.int32)
+    for x in range(n):
+        for u in range(first.size):
+            labels[x, u] = position[by_item[items[x], first[u]]]
+    total = 0
+    for u in range(counts.size):
+        total += counts[u]
+    shares = np.empty(counts.size)
+    for u in range(counts.size):
+        shares[u] = counts[u] / total
+    ruled = families.size > 0
+    family_offsets = np.zeros(n + 1, np.int64)
+    local = np.zeros(n if ruled else 0, np.int64)
+    for x in range(local.size):
+        family_offsets[x + 1] = x + 1
+        # Named after the first item that is of the family.
+        while families[items[local[x]]] != families[items[x]]:
+            local[x] += 1
+    return SearchProblem(
+        labels,
+        np.ones(n, np.int32),
+        shares,
+        table,
+        np.zeros(n + 1, np.int64),
+        np.zeros(0, np.int32),
+        np.zeros(0),
+        family_offsets,
+        local,
+        local.size,
+    )
+
+
+@entry_kernel_with_arrays
+def divide_small(
+    by_item: I4x2, order: I8, offsets: I8, families: I8, limit: int, table: F8, best: I4
+) -> None:
+    """Optimal partitions of all components of two to ``limit`` items, written into ``best``.
+
+    The components have the items ``order[offsets[k]:offsets[k + 1]]``, ascending; clusters are
+    named after their smallest members.
+    """
+    position = np.zeros(order.size, np.int32)
+    for k in range(offsets.size - 1):
+        items = order[offsets[k] : offsets[k + 1]]
+        if items.size < 2 or items.size > limit:
+            continue
+        for x in range(items.size):
+            position[items[x]] = x
+        cluster = divide_exactly(small_problem(by_item, items, position, families, table))
+        for x in range(items.size):
+            first = 0
+            while cluster[first] != cluster[x]:
+                first += 1
+            best[items[x]] = items[first]
