@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -97,6 +100,32 @@ def test_chains_begin_with_the_last_clusters():
     again = lead[made.data.internal]
     same = last[:, None] == last
     assert (same == (again[:-4, None] == again[:-4])).all()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_a_killed_update_leaves_the_run_whole_and_goes_on(tmp_path):
+    whole, run, out = rows(), tmp_path / "run", tmp_path / "next"
+    write(tmp_path / "old.csv", whole[:-4])
+    write(tmp_path / "new.csv", whole[-4:])
+    settings = tmp_path / "settings.toml"
+    settings.write_text("[run]\ncheckpoint_seconds = 0\nchains = 2\nscans = 40\nworkers = 1\n")
+    given = ["--config", str(settings), "--no-report", "--quiet"]
+    assert main(["fit", str(tmp_path / "old.csv"), "--out", str(run), *given]) == 0
+    before, labels = files_of(run), dfcrp.load(run).labels
+    command = ["update", str(run), str(tmp_path / "new.csv"), "--out", str(out), "--scans", "20000"]
+    program = [sys.executable, "-m", "dfcrp.cli", *command, "--no-report", "--quiet"]
+    with subprocess.Popen(program) as process:
+        while process.poll() is None and not list(out.glob("draws.zarr/shard-*.zip")):
+            time.sleep(0.01)
+        process.kill()
+    assert process.returncode == -9, "it was done before the first shard was seen"
+    assert not (out / "catalogue.csv").exists()
+    assert files_of(run) == before
+    assert (dfcrp.load(run).labels == labels).all()
+    assert main(["resume", str(out), "--no-report"]) == 0
+    assert files_of(run) == before
+    never = dfcrp.load(run).update(circles(whole[-4:]), scans=20000)
+    assert (dfcrp.load(out).labels == never.labels).all()
 
 
 def beginning(posterior, number=0):
