@@ -36,7 +36,7 @@ Pair = tuple[int, int]
 Asked = set[Pair]
 Chooser = Callable[[Posterior, Asked, np.random.Generator], list[Pair]]
 
-CHOSEN = ("paper", "wide-spread", "dense-and-wide")
+CHOSEN = ("paper", "wide-spread")
 #: Decisions between two updates, and after how many there are numbers.
 AT_ONCE = 10
 LOOKS = (0, 10, 30, 100)
