@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +15,9 @@ import dfcrp
 from dfcrp.cli.main import main
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.items.joining import with_more
+from dfcrp.items.learned import Learned
+from dfcrp.runs.folder import read_beginning
+from dfcrp.sampling.chain import Chain
 from dfcrp.sampling.problem import problem_of
 from dfcrp.sampling.seats import seats_of
 
@@ -95,6 +102,124 @@ def test_chains_begin_with_the_last_clusters():
     assert (same == (again[:-4, None] == again[:-4])).all()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_a_killed_update_leaves_the_run_whole_and_goes_on(tmp_path):
+    whole, run, out = rows(), tmp_path / "run", tmp_path / "next"
+    write(tmp_path / "old.csv", whole[:-4])
+    write(tmp_path / "new.csv", whole[-4:])
+    settings = tmp_path / "settings.toml"
+    settings.write_text("[run]\ncheckpoint_seconds = 0\nchains = 2\nscans = 40\nworkers = 1\n")
+    given = ["--config", str(settings), "--no-report", "--quiet"]
+    assert main(["fit", str(tmp_path / "old.csv"), "--out", str(run), *given]) == 0
+    before, labels = files_of(run), dfcrp.load(run).labels
+    command = ["update", str(run), str(tmp_path / "new.csv"), "--out", str(out), "--scans", "20000"]
+    program = [sys.executable, "-m", "dfcrp.cli", *command, "--no-report", "--quiet"]
+    with subprocess.Popen(program) as process:
+        while process.poll() is None and not list(out.glob("draws.zarr/shard-*.zip")):
+            time.sleep(0.01)
+        process.kill()
+    assert process.returncode == -9, "it was done before the first shard was seen"
+    assert not (out / "catalogue.csv").exists()
+    assert files_of(run) == before
+    assert (dfcrp.load(run).labels == labels).all()
+    assert main(["resume", str(out), "--no-report"]) == 0
+    assert files_of(run) == before
+    never = dfcrp.load(run).update(circles(whole[-4:]), scans=20000)
+    assert (dfcrp.load(out).labels == never.labels).all()
+
+
+def beginning(posterior, number=0):
+    """What a chain begins with by name, and α."""
+    problem = problem_of(posterior.items, posterior.config)
+    seed = np.random.SeedSequence(1).spawn(number + 1)[number]
+    state = Chain(problem, seed, "exact").state
+    shared = np.concatenate([state.law, state.own])
+    return dict(zip(problem.columns.names, shared.tolist(), strict=True)), float(state.alpha[0])
+
+
+def last(posterior, number=0):
+    """The last draw of a chain, likewise."""
+    shared = posterior.draws.shared()[number, -1]
+    names = posterior.draws.columns.names
+    return dict(zip(names, shared.tolist(), strict=True)), posterior.draws.alpha()[number, -1]
+
+
+def written(learned):
+    return {image: one.as_json() for image, one in learned.items()}
+
+
+@pytest.mark.parametrize("prior", ["dfcrp", "detection"])
+def test_chains_begin_with_what_was_learned(tmp_path, prior):
+    whole = rows()
+    old = dfcrp.fit(circles(whole[:-4]), **SETTINGS, prior=prior, out=tmp_path / "run")
+    more = old.update(circles(whole[-4:]), out=tmp_path / "next")
+    assert written(read_beginning(tmp_path / "next")[0].learned) == written(more.items.learned)
+    usual, _ = beginning(dfcrp.fit(circles(whole), **SETTINGS, prior=prior))
+    for chain in (0, 1):
+        (found, alpha), (there, alpha_there) = beginning(more, chain), last(old, chain)
+        assert alpha == alpha_there or (np.isnan(alpha) and prior == "detection")
+        taken = {name for name in found if found[name] == there.get(name)}
+        left = {name for name in found if np.array_equal(found[name], usual[name], equal_nan=True)}
+        assert taken | left == set(found)
+        assert len(taken - left) > len(found) // 2
+
+
+def test_what_is_held_is_that_of_the_new_run():
+    """Whatever of a quantity differs and is held, all of it begins as usual."""
+    whole = circles(rows())
+    more = dfcrp.fit(whole, **SETTINGS, prior="detection").update(whole)
+    before = more.items.learned[""]
+    one = before.quantities["false_marks"]
+    learned = one.learned.copy()
+    learned[1] = False
+    quantities = {**before.quantities, "false_marks": one._replace(learned=learned)}
+    items = replace(more.items, learned={"": replace(before, quantities=quantities)})
+    problem = problem_of(items, more.config)
+    state = Chain(problem, np.random.SeedSequence(1).spawn(1)[0], "exact").state
+    place = problem.columns.slices["false_marks"]
+    found = np.concatenate([state.law, state.own])[place]
+    usual = np.concatenate([problem.hyper.law, problem.prior.own])[place]
+    assert (found == usual).all()
+    assert (found != one.values[0]).any()
+
+
+def test_a_new_expert_begins_as_usual_and_all_do_where_one_has_gone():
+    whole = rows()
+    some = [row for row in whole if row[3] != "d"]
+    old = dfcrp.fit(circles(some), **SETTINGS, prior="detection")
+    more = old.update(circles([row for row in whole if row[3] == "d"]))
+    fresh = dfcrp.fit(circles(whole), **SETTINGS, prior="detection")
+    (found, _), (there, _), (usual, _) = beginning(more), last(old), beginning(fresh)
+    assert found["false_marks[a]"] == there["false_marks[a]"] != usual["false_marks[a]"]
+    assert found["false_marks[d]"] == usual["false_marks[d]"]
+    slips = [{"decision": "slip", "items": row[4]} for row in some if row[3] == "c"]
+    without = beginning(old.update(decisions=slips))[0]
+    left = dfcrp.fit(circles([row for row in some if row[3] != "c"]), **SETTINGS, prior="detection")
+    assert without == beginning(left)[0]
+
+
+def test_what_was_learned_is_checked_when_it_is_read():
+    whole = circles(rows())
+    found = dfcrp.fit(whole, **SETTINGS).update(whole).items.learned[""].as_json()
+    assert Learned.from_json(found).as_json() == found
+    for damage in ({"alpha": [-1.0, 1.0]}, {"alpha": [1.0]}):
+        with pytest.raises(ValueError, match=r"alpha is not positive|not of the shape"):
+            Learned.from_json({**found, **damage})
+    first = next(iter(found["quantities"].values()))
+    first["values"][0] = float("nan")
+    with pytest.raises(ValueError, match="no numbers"):
+        Learned.from_json(found)
+
+
+def test_without_a_number_of_scans_it_is_looked_at_sooner():
+    whole = rows()
+    settings = {name: value for name, value in SETTINGS.items() if name not in ("scans", "burn_in")}
+    old = dfcrp.fit(circles(whole[:-2]), **settings)
+    more = old.update(circles(whole[-2:]))
+    assert more.convergence.ok
+    assert more.record.scans < 500 <= old.record.scans
+
+
 def test_clusters_that_are_not_allowed_any_more_are_taken_apart():
     whole = circles(rows())
     posterior = dfcrp.fit(whole, **SETTINGS)
@@ -173,3 +298,5 @@ def test_images_each_by_itself():
     assert len(found.items) == len(items) + 1
     assert found.items.start[0, -1] == -1
     assert (found.items.start[:, :-1] >= 0).all()
+    for name in ("i", "j"):
+        assert beginning(found[name])[1] == last(posterior[name])[1]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dfcrp.items.items import Items
 from dfcrp.markup import counted, escape
-from dfcrp.runs.parts import Listener, Watch, least_by_looked, next_look
+from dfcrp.runs.parts import Listener, Watch, first_look_of, least_by_looked, next_look
 from dfcrp.sampling.runner import TimeLimit, compiling
 from dfcrp.settings.config import Config
 from dfcrp.settings.consensus import Least, in_short
@@ -546,7 +546,8 @@ def expected_scans(posterior: Posterior) -> int:
     if np.isfinite(verdict.max_rhat):
         needed.append((verdict.max_rhat - 1.0) / (limits.rhat - 1.0))
     enough = math.ceil(scans * max(needed) - 1e-6)
-    return next_look(run.thin, run.max_scans, max(enough, scans + 1))
+    first = first_look_of(posterior.items)
+    return next_look(run.thin, run.max_scans, max(enough, scans + 1), first)
 
 
 def describe_look(posterior: Posterior) -> str:

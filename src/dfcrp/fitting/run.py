@@ -36,6 +36,7 @@ from dfcrp.runs.parts import (
     Parts,
     RunRecord,
     Watch,
+    first_look_of,
     stopped_by_interrupt,
 )
 from dfcrp.runs.store import DrawStore, MemoryStore
@@ -163,7 +164,13 @@ class PartDrawer:
             return Posterior(draws, items, config, record)
 
         one = PartRun(
-            config, self.store, part, judge, watch=Watch(look, on_begin=look), limit=limit
+            config,
+            self.store,
+            part,
+            judge,
+            watch=Watch(look, on_begin=look),
+            limit=limit,
+            first_look=first_look_of(items),
         )
         writers = [
             self.store.writer(
@@ -238,7 +245,15 @@ class Run:
         def judge(draws: Draws, record: RunRecord) -> Posterior:
             return Posterior(draws, parts.items, config, record)
 
-        one = PartRun(config, self._store, 0, judge, watch=self._watch, limit=self._limit)
+        one = PartRun(
+            config,
+            self._store,
+            0,
+            judge,
+            watch=self._watch,
+            limit=self._limit,
+            first_look=first_look_of(parts.items),
+        )
         runner: AnyRunner
         if self._client is None:
             problem = self._problem or problem_of(parts.items, config)

@@ -1,9 +1,10 @@
 """A run goes on with more items and decisions: its chains begin where those of the run ended.
 
 The target is that of a new run with all items: what is worked out from the data before the chains
-start, such as reach and scales, is worked out anew, and the settings are those of the run. Only the
-first partition is the run's last, as far as it is allowed now, with every new item alone. Burn-in
-is left out as of any run. The old run is read only, so it is whole whatever happens.
+start, such as reach and scales, is worked out anew, and the settings are those of the run. Only
+where chains begin is of the run: its last partition, as far as it is allowed now, with every new
+item alone, and what it had learned. So an open-ended run is looked at sooner. Burn-in is left out
+as of any run. The old run is read only, so it is whole whatever happens.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from dfcrp.fitting.progress import watched
 from dfcrp.items.decisions import with_decisions
 from dfcrp.items.items import Items
 from dfcrp.items.joining import with_more
+from dfcrp.items.learned import Learned
 from dfcrp.posterior.posterior import Posterior
+from dfcrp.sampling.learned import learned_of
 from dfcrp.settings.config import Config, read_settings, resolve
 
 #: Settings of a run that an update may change; the others belong to the model.
@@ -90,7 +93,7 @@ def prepare_update(
         asked = read_settings(None, {"likelihood": before.kind})
         joined, new, corrected = with_more(before, items_given(items, asked)[0])
     added = () if decisions is None else decision_rows(decisions)
-    joined = replace(joined, given=None, decisions=(), decided=None, start=None)
+    joined = replace(joined, given=None, decisions=(), decided=None, start=None, learned={})
     found = with_decisions(joined, (*before.decisions, *added))
     note = {
         "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -102,7 +105,12 @@ def prepare_update(
         "decisions": len(added),
         "n_clusters_before": float(np.mean(posterior.n_clusters)),
     }
-    found = replace(found, start=last_partitions(posterior, found), updates=(*before.updates, note))
+    found = replace(
+        found,
+        start=last_partitions(posterior, found),
+        learned=last_parameters(posterior),
+        updates=(*before.updates, note),
+    )
     return found, resolve(posterior.config, changes)
 
 
@@ -124,6 +132,16 @@ def last_partitions(posterior: Posterior, items: Items) -> NDArray[np.int64]:
             mine = there & (label >= 0)
             found[chain, rows[mine]] = label[mine]
     return found
+
+
+def last_parameters(posterior: Posterior) -> dict[str, Learned]:
+    """What each chain had learned at its last draw, by image if each was drawn by itself."""
+    chains = posterior.config.run.chains
+    if not posterior.independent:
+        return {"": learned_of(posterior.draws, chains)}
+    names = [posterior.image_set.parts.names[number] for number in posterior.image_set.done]
+    found = [part.draws for part, _ in _parts(posterior)]
+    return {name: learned_of(draws, chains) for name, draws in zip(names, found, strict=True)}
 
 
 def _parts(posterior: Posterior) -> list[tuple[Posterior, NDArray[np.int64]]]:

@@ -20,6 +20,7 @@ from dfcrp.items.columns import ColumnChoice, frame_columns, quoted_names, title
 from dfcrp.items.decisions import Decided, Decision
 from dfcrp.items.footprints import Footprint, Look, as_text, cut_into_zones
 from dfcrp.items.image_names import Mention, checked_mode, composed, in_one_spelling, name_images
+from dfcrp.items.learned import Learned
 from dfcrp.items.looks import Looks, looks_of, with_looks
 from dfcrp.items.site import DOUBTFUL, Site, Source
 from dfcrp.items.source_tables import SourceTables
@@ -84,6 +85,8 @@ class Items:
         The items before slips were left out and experts corrected, where there are decisions.
     start : array (chains, n) or None
         Clusters of an earlier run, with which chains begin; −1 for items that it did not have.
+    learned : dict of Learned
+        What the chains of that run had learned, by image if each was drawn by itself; else by "".
     updates : tuple of dict
         What was added since the first run, update by update.
 
@@ -119,6 +122,7 @@ class Items:
     decided: Decided | None = None
     given: Items | None = None
     start: NDArray[np.int64] | None = None
+    learned: Mapping[str, Learned] = field(default_factory=dict)
     updates: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
@@ -483,7 +487,8 @@ class Items:
         looked = self.looked
         if looked is not None:
             looked = looked[self._looks_by_image.get(name, np.zeros(0, np.int64))]
-        return self._with_rows(rows, looked)
+        learned = {"": self.learned[name]} if name in self.learned else {}
+        return replace(self._with_rows(rows, looked), learned=learned)
 
     @cached_property
     def _looks_by_image(self) -> dict[str, NDArray[np.int64]]:

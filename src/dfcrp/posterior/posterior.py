@@ -659,8 +659,8 @@ class Posterior:
     ) -> Posterior:
         """Go on with more items, corrected ones and decisions.
 
-        The posterior is that of a new run with all items. Its chains begin with the clusters that
-        these have in the last draws, and with every new item alone.
+        The posterior is that of a new run with all items. Its chains begin with the clusters and
+        parameters of the last draws, and with every new item alone.
 
         Parameters
         ----------

@@ -29,6 +29,7 @@ from dfcrp.items.decisions import COLUMNS as DECISION_COLUMNS
 from dfcrp.items.decisions import Decision, decision_in, with_decisions
 from dfcrp.items.footprints import Footprint, Look
 from dfcrp.items.items import ABOUT, Items
+from dfcrp.items.learned import Learned
 from dfcrp.items.site import Site, Source
 from dfcrp.items.source_tables import LARGEST_TABLES, SOURCE_TABLES, SourceTables
 from dfcrp.memory import in_words, refuse_more_than_memory
@@ -59,6 +60,7 @@ LOOKED = "looked.csv"
 FOOTPRINTS = "footprints.json"
 DECISIONS = "decisions.csv"
 START = "start.csv"
+START_LEARNED = "start.json"
 #: Bytes that are read of the files that say what a run is; beyond them they are not ours.
 _LARGEST_PROVENANCE = 256 << 20
 #: Bytes of memory for each of a table: a short field is an object of Python.
@@ -96,6 +98,7 @@ def _never_begun(folder: Path) -> bool:
         SOURCE_TABLES,
         DECISIONS,
         START,
+        START_LEARNED,
         CONFIG,
         STORE,
     }
@@ -119,6 +122,8 @@ def prepare_folder(folder: Path, markings: Items, config: Config) -> None:
         write_footprints(folder / FOOTPRINTS, given.footprints)
     if markings.start is not None:
         write_start(folder / START, markings.start)
+    if markings.learned:
+        write_learned(folder / START_LEARNED, markings.learned)
     if markings.decisions:
         write_decisions(folder / DECISIONS, markings.decisions)
     if markings.source_tables:
@@ -172,6 +177,12 @@ def write_start(path: Path, start: NDArray[np.int64]) -> None:
     lines = [",".join(map(str, row)) for row in start.T.tolist()]
     head = ",".join(f"chain_{number + 1}" for number in range(len(start)))
     write_text(path.parent, path.name, "\n".join([head, *lines, ""]))
+
+
+def write_learned(path: Path, learned: Mapping[str, Learned]) -> None:
+    """What chains begin with besides clusters."""
+    found = {image: one.as_json() for image, one in learned.items()}
+    write_text(path.parent, path.name, json.dumps(found) + "\n")
 
 
 def write_decisions(path: Path, decisions: Sequence[Decision]) -> None:
@@ -274,7 +285,8 @@ def _read_items(folder: Path, kind: str) -> Items:
             warnings.simplefilter("ignore", DfcrpWarning)
             found = Items.from_columns(columns, kind=kind, **about)
             found = with_decisions(found, _read_decisions(folder))
-            return dataclasses.replace(found, start=_read_start(folder, len(found)))
+            start, learned = _read_start(folder, len(found)), _read_learned(folder)
+            return dataclasses.replace(found, start=start, learned=learned)
     except (SettingsError, RunFolderError):
         raise
     except RecursionError:
@@ -327,6 +339,16 @@ def _read_start(folder: Path, n: int) -> NDArray[np.int64] | None:
     if start.shape[1] != n or not start.size:
         raise ValueError(f"{START} is of {start.shape[1]} items, not of {n}")
     return np.ascontiguousarray(start)
+
+
+def _read_learned(folder: Path) -> dict[str, Learned]:
+    """What chains begin with besides clusters, if an earlier run had learned it."""
+    with opened(folder) as place:
+        if place.status(START_LEARNED) is None:
+            return {}
+        with _table_of(place, START_LEARNED) as file:
+            found = json.loads(file.read())
+    return {image: Learned.from_json(one) for image, one in found.items()}
 
 
 def _read_decisions(folder: Path) -> list[Decision]:

@@ -146,6 +146,8 @@ def least_by_cluster(items: Items, labels: NDArray[np.int32], least: Least) -> N
 #: Without a number of scans the run is looked at after so many; then after one and a half times
 #: as many, at each doubling, and half-way to the next.
 FIRST_LOOK = 500
+#: After so many if the chains begin where those of an earlier run ended, with what it had learned.
+FIRST_LOOK_OF_UPDATE = 125
 
 
 #: Called with what a run reports; what that is depends on the run.
@@ -218,6 +220,7 @@ class PartRun(Generic[Found]):
         *,
         watch: Watch,
         limit: TimeLimit | None,
+        first_look: int = FIRST_LOOK,
     ) -> None:
         self._config = config
         self._store = store
@@ -225,6 +228,7 @@ class PartRun(Generic[Found]):
         self._judge = judge
         self._watch = watch
         self._limit = limit
+        self._first_look = first_look
         self._goal = 0
         #: While nothing is drawn, but the draws are judged.
         self.looking = False
@@ -249,7 +253,7 @@ class PartRun(Generic[Found]):
     def advance(self, runner: AnyRunner) -> Found:
         """Draw to the asked-for scans, or from look to look until the verdict is good."""
         run = self._config.run
-        self._goal = run.scans or next_look(run.thin, run.max_scans, runner.most_scans)
+        self._goal = run.scans or self._next_look(runner.most_scans)
         while True:
             runner.advance(self._goal, self._limit)
             found = self._look(runner)
@@ -262,7 +266,11 @@ class PartRun(Generic[Found]):
                 return self._look(runner)
             if enough:
                 return found
-            self._goal = next_look(run.thin, run.max_scans, self._goal + 1)
+            self._goal = self._next_look(self._goal + 1)
+
+    def _next_look(self, scans: int) -> int:
+        run = self._config.run
+        return next_look(run.thin, run.max_scans, scans, self._first_look)
 
     def _is_enough(self, found: Found) -> bool:
         """Tell how it stands, and whether to end here."""
@@ -317,12 +325,17 @@ class PartRun(Generic[Found]):
         return self._judge(self._store.draws(self._part, burn_in // run.thin, draws), record)
 
 
-def next_look(thin: int, max_scans: int, scans: int) -> int:
+def first_look_of(items: Items) -> int:
+    """Scans, of a thinning of 1, before a run of these items is first looked at."""
+    return FIRST_LOOK_OF_UPDATE if items.learned else FIRST_LOOK
+
+
+def next_look(thin: int, max_scans: int, scans: int, first: int = FIRST_LOOK) -> int:
     """The look that an open-ended run is on its way to, or at, after so many scans.
 
     A resumed run thus keeps to the looks of one that was never stopped.
     """
-    look = FIRST_LOOK * thin
+    look = first * thin
     while 3 * look // 2 < scans:
         look *= 2
     return min(look if look >= scans else 3 * look // 2, max_scans)

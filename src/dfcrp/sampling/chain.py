@@ -21,6 +21,7 @@ from dfcrp.moves.scan import Task, run_exact, start_alone, start_together
 from dfcrp.priors import contract as partition_prior
 from dfcrp.priors.tail import rebuild_tail
 from dfcrp.sampling.checkpoints import check_parameters, check_state
+from dfcrp.sampling.learned import take_over
 from dfcrp.sampling.problem import Problem, new_record, new_scratch, new_state
 from dfcrp.sampling.seats import seats_of
 from dfcrp.values import Array, Json
@@ -73,6 +74,8 @@ class Chain:
         self.problem = problem
         self.rng = stream(seed)
         self.state = new_state(problem)
+        number = seed.spawn_key[-1] if seed.spawn_key else 0
+        take_over(problem, self.state, number)
         #: What is learned is learned by each chain for itself.
         self.hyper = likelihood.of_chain(problem.hyper, self.state.law)
         self.prior = partition_prior.of_chain(problem.prior, self.state.own)
@@ -87,7 +90,6 @@ class Chain:
         self._first: Chain | None = None
         start_alone(self.rng, problem.data, self.hyper, self.state)
         if problem.begin is not None:
-            number = seed.spawn_key[-1] if seed.spawn_key else 0
             lead = seats_of(problem.data, problem.begin[number % len(problem.begin)])
             start_together(problem.data, self.hyper, self.state, lead)
 

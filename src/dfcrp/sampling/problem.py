@@ -13,6 +13,7 @@ from dfcrp.compiled.state import TALLY, Data, Deal, Scratch, State, Tail
 from dfcrp.draws import Columns
 from dfcrp.items.decisions import Decided
 from dfcrp.items.items import Items
+from dfcrp.items.learned import Learned
 from dfcrp.likelihoods.base import Layout
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.moves.scan import DrawRecord
@@ -56,6 +57,8 @@ class Problem:
     #: (chains, n) or None: clusters of an earlier run that chains begin with, by input row; items
     #: with −1 were in none.
     begin: NDArray[np.int64] | None = None
+    #: What an earlier run had learned, for chains to begin with.
+    learned: Learned | None = None
 
     @property
     def has_order(self) -> bool:
@@ -298,7 +301,8 @@ def problem_of(items: Items, config: Config) -> Problem:
         usual_alpha_rate=rate,
         **items.look_facts(),
     )
-    return replace(assemble(layout, experts, facts, config), begin=items.start)
+    found = assemble(layout, experts, facts, config)
+    return replace(found, begin=items.start, learned=items.learned.get(""))
 
 
 def assemble(layout: Layout, experts: NDArray[np.int64], facts: Facts, config: Config) -> Problem:
