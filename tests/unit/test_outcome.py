@@ -1,5 +1,7 @@
 """The plain-words summary at the end of a run, for every kind of item."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -36,7 +38,10 @@ def test_numbers_are_those_of_the_summary():
 
 
 def test_detection_says_what_is_real():
-    assert "missed by everyone (estimate)" in describe(under_detection(random_posterior(1)))
+    text = describe(under_detection(random_posterior(1)))
+    assert "missed by everyone (estimate)" in text
+    assert "Objects and false marks " in text
+    assert re.search(r"The catalogue lists \d+ clusters, \d+ of them more likely real", text)
 
 
 def test_thresholds_beyond_the_experts_are_replaced():

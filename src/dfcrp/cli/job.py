@@ -334,18 +334,11 @@ def _doubles(posterior: Posterior, found: Json) -> list[str]:
 
 def _counts(posterior: Posterior, found: Json) -> list[str]:
     """A table: how many objects are real, and how many experts share; then the catalogue's."""
+    from dfcrp.posterior.tables import possible_counts
     from dfcrp.settings.consensus import or_more
     from dfcrp.summaries.catalogue import listed_words
 
-    n_experts = found["n_experts"]
-    counts = [
-        row
-        for row in found["consensus"]
-        if isinstance(row["min_experts"], str) or row["min_experts"] <= n_experts
-    ]
-    if not counts and n_experts > 1:
-        # Fewer experts than any threshold of the tables.
-        counts = posterior.consensus_counts(tuple(range(2, n_experts + 1))).rows()
+    counts = possible_counts(posterior)
     rows = []
     if posterior.prior.knows_reality:
         rows = [
@@ -358,6 +351,8 @@ def _counts(posterior: Posterior, found: Json) -> list[str]:
         (f"by {or_more(row['min_experts'])}", row) for row in counts if row["size_class"] == "all"
     ]
     head = f"Objects {posterior.likelihood.verb}"
+    if posterior.prior.knows_reality:
+        head = "Objects and false marks"
     shown = [estimate_of(row) for _, row in rows]
     # Hundreds of thousands still stand apart from the words before them.
     wide = max(9, *(len(one.mean) + 2 for one in shown))
