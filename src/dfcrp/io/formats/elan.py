@@ -133,8 +133,8 @@ def write_elan(table: ReadTable, path: Path) -> dict[Path, bytes]:
     slots = {end[1:]: f"ts{number}" for number, end in enumerate(ends, 1)}
     root = _document()
     order = ElementTree.SubElement(root, "TIME_ORDER")
-    for time, *end in ends:
-        said = {"TIME_SLOT_ID": slots[tuple(end)], "TIME_VALUE": str(time)}
+    for time, tier, at, side in ends:
+        said = {"TIME_SLOT_ID": slots[tier, at, side], "TIME_VALUE": str(time)}
         ElementTree.SubElement(order, "TIME_SLOT", said)
     count = 0
     for tier, (name, number, rows) in enumerate(tiers):
