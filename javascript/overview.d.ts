@@ -10,6 +10,7 @@ interface OverviewData {
   pages: (string | null)[];
   howToMake: string;
   legend: string[];
+  image: string;
   agreedBy: string;
   shape: Shape | null;
   /** Whether images are judged by what one more look is worth. */

@@ -9,6 +9,7 @@ import dfcrp
 from dfcrp.cli.job import _consensus_note, describe
 from dfcrp.errors import SettingsError
 from dfcrp.posterior.posterior import Posterior
+from dfcrp.posterior.tables import possible_counts
 from dfcrp.report import write_overview
 from dfcrp.runs.parts import experts_by_place
 from dfcrp.settings.config import SummarySettings, make_config, resolve, to_toml
@@ -106,6 +107,11 @@ def test_counts_over_images(posterior):
     rows = [row for row in posterior.summary()["consensus"] if row["size_class"] == "all"]
     assert [row["min_experts"] for row in rows] == [4, 5, 6, "60%"]
     assert rows[-1]["mean"] == pytest.approx(np.mean(by_hand))
+    # Nobody can share an object with more experts than looked at its image.
+    for part, shown in ((posterior, {4, 5, "60%"}), (posterior["two"], {"60%"})):
+        assert {row["min_experts"] for row in possible_counts(part)} == shown
+    assert "by 6 or more experts" not in describe(posterior)
+    assert "by 5 or more experts" in describe(posterior)
     parts = [posterior[name].summary()["consensus"][-4]["mean"] for name in posterior]
     assert sum(parts) == pytest.approx(rows[-1]["mean"])
     (frame,) = posterior.consensus().query("size_class == 'all'")["mean"]
@@ -130,6 +136,8 @@ def test_tables_say_what_was_used(posterior, tmp_path):
     page = write_overview(posterior, tmp_path, pages=0).read_text(encoding="utf-8")
     assert "of them by ≥ 60 % of experts" in page
     assert "at least 60 % of the 2 to 5 experts who looked" in page
+    assert ">5 experts</td>" in page
+    assert ">6 experts</td>" not in page
 
 
 def test_consensus_in_the_catalogue_is_by_image(posterior):

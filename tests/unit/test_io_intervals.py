@@ -6,6 +6,7 @@ import json
 import warnings
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -223,7 +224,11 @@ def table_of(**about: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "ending", [".labels.txt", ".TextGrid", ".jsonl", ".conll", ".bio", ".label-studio.json", ".csv"]
+    "ending",
+    [
+        *(".labels.txt", ".TextGrid", ".eaf", ".jsonl", ".conll", ".bio"),
+        *(".label-studio.json", ".csv"),
+    ],
 )
 def test_what_is_written_is_read_again(tmp_path: Path, ending: str) -> None:
     names = ["call", "x y" if ending not in (".conll", ".bio") else "x", 'a "b"']
@@ -245,6 +250,49 @@ def test_tiers_are_written_for_experts_and_where_intervals_overlap(tmp_path: Pat
     found = quietly(read_table, tmp_path / "a.TextGrid", "intervals")
     assert found.extra["tier"] == ["ann", "bob", "bob 2"]
     assert found.columns["start"].tolist() == [0.0, 4.0, 4.5]
+    # In ELAN a tier names its annotator, so both tiers of bob are his list.
+    write_table(table, tmp_path / "a.eaf")
+    found = quietly(read_table, tmp_path / "a.eaf", "intervals")
+    assert found.extra["tier"] == ["ann", "bob", "bob 2"]
+    assert list(found.about["expert"]) == ["ann", "bob", "bob"]
+    assert found.columns["start"].tolist() == [0.0, 4.0, 4.5]
+
+
+def test_elan_has_slots_in_order_and_whole_milliseconds(tmp_path: Path) -> None:
+    table = table_of(expert=["bob", "ann", "bob"], category=["a & b", "<c>", "d"])
+    table.columns["start"].flags.writeable = True
+    table.columns["start"][0] = 0.0004
+    write_table(table, tmp_path / "a.eaf")
+    root = ElementTree.parse(tmp_path / "a.eaf").getroot()
+    slots = [(s.get("TIME_SLOT_ID"), int(s.get("TIME_VALUE", ""))) for s in root.iter("TIME_SLOT")]
+    assert [time for _, time in slots] == [0, 3000, 4000, 5000, 6000, 9000]
+    assert root.get("FORMAT") == "3.0"
+    assert [tier.get("TIER_ID") for tier in root.iter("TIER")] == ["ann", "bob"]
+    types = {entry.get("LINGUISTIC_TYPE_ID") for entry in root.iter("LINGUISTIC_TYPE")}
+    assert {tier.get("LINGUISTIC_TYPE_REF") for tier in root.iter("TIER")} == types
+    found = [entry.attrib for entry in root.iter("ALIGNABLE_ANNOTATION")]
+    used = {entry[f"TIME_SLOT_REF{end}"] for entry in found for end in (1, 2)}
+    assert used == {name for name, _ in slots}
+    assert {entry.text for entry in root.iter("ANNOTATION_VALUE")} == {"a & b", "<c>", "d"}
+
+
+@pytest.mark.parametrize(
+    ("start", "category", "message"),
+    [
+        (-1.0, "x", "counts milliseconds from 0 on, and there is an interval from -1 to 3"),
+        (2.9999, "x", "counts milliseconds"),
+        (0.0, "bell \a", "XML cannot hold"),
+    ],
+)
+def test_what_elan_cannot_hold_is_refused(
+    tmp_path: Path, start: float, category: str, message: str
+) -> None:
+    table = table_of(category=[category, "y", "z"])
+    table.columns["start"].flags.writeable = True
+    table.columns["start"][0] = start
+    with pytest.raises(InputError, match=message):
+        write_table(table, tmp_path / "a.eaf")
+    assert not (tmp_path / "a.eaf").exists()
 
 
 @pytest.mark.parametrize(
@@ -257,6 +305,7 @@ def test_tiers_are_written_for_experts_and_where_intervals_overlap(tmp_path: Pat
             "holds one recording, but there are 2; .*--image 'a'",
         ),
         (".TextGrid", {"image": ["a", "b", "b"]}, "holds one recording"),
+        (".eaf", {"image": ["a", "b", "b"]}, "holds one recording"),
         (".jsonl", {"expert": ["a", "b", "b"]}, "holds one list"),
     ],
 )
@@ -278,6 +327,6 @@ def test_texts_are_counted_in_whole_numbers(tmp_path: Path) -> None:
 
 def test_other_kinds_are_no_intervals(tmp_path: Path) -> None:
     points = dfcrp.io.tables.ReadTable("points", {"x": np.zeros(1), "y": np.zeros(1)})
-    for ending in (".labels.txt", ".TextGrid", ".jsonl", ".conll", ".label-studio.json"):
+    for ending in (".labels.txt", ".TextGrid", ".eaf", ".jsonl", ".conll", ".label-studio.json"):
         with pytest.raises(InputError, match="such a file holds intervals, and these are points"):
             write_table(points, tmp_path / f"a{ending}")

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from dfcrp import plots
-from dfcrp.errors import InputError
+from dfcrp.errors import InputError, SettingsError
 from dfcrp.items.items import Items
 from dfcrp.items.site import Site
 from dfcrp.plots import maps, style
 from dfcrp.plots.flat import flat_catalogue, flat_map, flat_map_or_none
+from dfcrp.posterior.posterior import Posterior
 from reference.kind_posteriors import KINDS, kind_posterior
 from reference.small_posteriors import posterior_of
 
@@ -154,3 +155,24 @@ def test_no_bar_where_nothing_is_known_of_the_ground():
     posterior = posterior_of(np.tile(np.arange(3, dtype=np.int32), (2, 4, 1)), circles(Site("px")))
     _, ax = plots.plot_items_map(posterior)
     assert (ax.get_xlabel(), list(ax.texts), list(ax.lines)) == ("x", [], [])
+
+
+def test_items_are_coloured_by_category():
+    made = kind_posterior("points", n_objects=12, n_experts=3, n_draws=8)
+    count = len(made.items)
+    told = np.array([f"kind {k % 8}" if k else "" for k in range(count)])
+    items = replace(made.items, category=told)
+    posterior = Posterior(made.draws, items, made.config, made.record)
+    table, ax = plots.plot_items_map(posterior, colour="category")
+    sizes = {name: int((told == name).sum()) for name in set(told.tolist()) - {""}}
+    assert list(table.names) == sorted(sizes, key=lambda name: (-sizes[name], name))[:6]
+    for k, name in enumerate(table.names):
+        assert ((table.group == k) == (told == name)).all()
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend == [*table.names, "other, or none"]
+    drawn = [c.get_offsets() for c in ax.collections]
+    assert sum(map(len, drawn)) == count
+    with pytest.raises(SettingsError, match="no category"):
+        plots.plot_items_map(made, colour="category")
+    with pytest.raises(SettingsError, match="must be"):
+        plots.plot_items_map(posterior, colour="expert")

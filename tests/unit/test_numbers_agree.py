@@ -77,11 +77,11 @@ def test_the_list_and_the_posterior_stand_side_by_side(run):
     listed, least = run.summary["catalogue"], run.posterior.config.summary.min_experts
     assert listed["n_clusters"] == len(run.catalogue) == run.members["cluster"].nunique()
     assert listed["consensus"] == (run.catalogue["n_experts"] >= least).sum()
-    which = f"{listed['consensus']:,} of them by {least} or more experts"
+    what, which = "objects", f"{listed['consensus']:,} of them by {least} or more experts"
     if run.posterior.prior.knows_reality:
         assert listed["real"] == (run.catalogue["p_real"] > 0.5).sum()
-        which = f"{listed['real']:,} of them more likely real than not"
-    sentence = f"The catalogue lists {len(run.catalogue):,} objects, {which}."
+        what, which = "clusters", f"{listed['real']:,} of them more likely real than not"
+    sentence = f"The catalogue lists {len(run.catalogue):,} {what}, {which}."
     assert sentence in run.words
     assert sentence in " ".join(describe(run.posterior).split())
     assert f"The catalogue has {len(run.catalogue):,} clusters" in run.words

@@ -1,12 +1,19 @@
 """The plain-words summary at the end of a run, for every kind of item."""
 
+import dataclasses
+import re
+
 import numpy as np
 import pytest
 
+import dfcrp
 from dfcrp.cli.job import LINE, describe
 from dfcrp.draws import Columns, MemoryDraws, Variable
+from dfcrp.items.items import Items
+from dfcrp.items.source_tables import SourceFile, SourceTables
 from dfcrp.markup import plural
 from dfcrp.posterior.posterior import Posterior
+from dfcrp.report import write_overview
 from dfcrp.settings.config import Config, RunSettings
 from dfcrp.summaries.catalogue import listed_words
 from reference.kind_posteriors import KINDS, kind_posterior
@@ -36,7 +43,10 @@ def test_numbers_are_those_of_the_summary():
 
 
 def test_detection_says_what_is_real():
-    assert "missed by everyone (estimate)" in describe(under_detection(random_posterior(1)))
+    text = describe(under_detection(random_posterior(1)))
+    assert "missed by everyone (estimate)" in text
+    assert "Objects and false marks " in text
+    assert re.search(r"The catalogue lists \d+ clusters, \d+ of them more likely real", text)
 
 
 def test_thresholds_beyond_the_experts_are_replaced():
@@ -81,3 +91,23 @@ def test_a_list_far_from_the_counts_says_so_in_numbers():
     words = listed_words(summary_of(40, 40.2, 34.0, 53.0, agreed=20), 2, "record")
     assert "20 objects with enough experts are listed, the draws have 30.0 (28 to 33)" in words
     assert "50 % more" in words
+
+
+@pytest.mark.parametrize(("tool", "word"), [("Audacity", "recording"), ("doccano", "document")])
+def test_images_of_intervals_have_their_own_word(tool, word, tmp_path):
+    start = np.tile([1.0, 5.0, 9.0, 14.0], 4) + np.linspace(0.0, 0.3, 16)
+    items = Items.intervals(
+        start,
+        start + 1.5,
+        np.repeat(["ann", "bob", "ann", "bob"], 4),
+        image=np.repeat(["one", "two"], 8),
+    )
+    said = SourceTables(files=(SourceFile("a.jsonl", tool),))
+    items = dataclasses.replace(items, source_tables=said)
+    posterior = dfcrp.fit(items, chains=2, scans=20, burn_in=5, seed=1, workers=1)
+    assert f" on 2 {word}s; " in describe(posterior)
+    page = write_overview(posterior, tmp_path, pages=1).read_text(encoding="utf-8")
+    assert f"The {word}s</h2>" in page
+    assert f">{word}s<" in page
+    assert f'"image": "{word}"' in page or f'"image":"{word}"' in page
+    assert f"← All {word}s" in next(tmp_path.glob("pages/*/report.html")).read_text("utf-8")

@@ -208,44 +208,48 @@ def _introduce(items: Items, config: Config) -> None:
             err=True,
         )
     how_long = "until the verdict is good" if run.scans is None else f"{run.scans:,} scans"
-    images = len(items.images)
-    where = f" on {images:,} images, {run.images}" if images > 1 else ""
+    images, likelihood = len(items.images), likelihood_named(run.likelihood)
+    word = likelihood.image_word(items)
+    where = f" on {counted(images, word)}, {run.images}" if images > 1 else ""
     click.echo(
-        f"Fitting {counted(len(items), likelihood_named(run.likelihood).noun)} by "
+        f"Fitting {counted(len(items), likelihood.noun)} by "
         f"{counted(len(items.experts), 'expert')}{where}: "
         f"{counted(run.chains, 'chain')}, {how_long}, seed {run.seed}.",
         err=True,
     )
     looked = experts_by_place(items)
-    said = _consensus_note(config.summary.min_experts, n_experts, images, looked)
+    said = _consensus_note(config.summary.min_experts, n_experts, images, looked, word)
     if said:
         click.echo(said, err=True)
     if prior_named(run.prior).knows_reality and items.looked is None and images > 1:
         click.echo(
-            "Note: nothing says who looked at which image, so an expert counts as having looked "
+            f"Note: nothing says who looked at which {word}, so an expert counts as having looked "
             "where they have an item; whoever looked and found nothing is not counted, and "
             "sensitivities come out too high. Say who looked with --looked FILE.",
             err=True,
         )
 
 
-def _consensus_note(wanted: Least, looked: int, images: int, each: Sequence[int] = ()) -> str:
+def _consensus_note(
+    wanted: Least, looked: int, images: int, each: Sequence[int] = (), word: str = "image"
+) -> str:
     """What makes a consensus, unless it is as usual; ``looked`` at most at one image.
 
-    ``each`` has the experts who looked at each image, or part of it.
+    ``each`` has the experts who looked at each image, or part of it; ``word`` is what an image is
+    called.
     """
     from dfcrp.settings.consensus import USUAL, in_words, why_share
 
     several = images > 1
     if isinstance(wanted, str):
-        words = f"{in_words(wanted)} at its image" if several else in_words(wanted, looked)
-        why = why_share(wanted, each)
+        words = f"{in_words(wanted)} at its {word}" if several else in_words(wanted, looked)
+        why = why_share(wanted, each, word)
         why = f", as {why}" if why else ""
         return f"Consensus on an object means {words}{why} (--min-experts changes that)."
     if 1 < looked < wanted:
         return (
             f"Note: consensus means at least {wanted} experts, but there are {looked}"
-            f"{' on any one image' * several}; p_consensus will be 0. Choose fewer with "
+            f"{f' on any one {word}' * several}; p_consensus will be 0. Choose fewer with "
             "--min-experts."
         )
     if 1 < looked < USUAL:
@@ -297,7 +301,8 @@ def _first_line(posterior: Posterior, found: Json) -> str:
     record, items, run = posterior.record, posterior.items, posterior.config.run
     thinned = f", every {run.thin}th kept" if run.thin > 1 else ""
     images = found.get("n_images")
-    where = "" if images is None else f" on {counted(images, 'image')}"
+    word = posterior.likelihood.image_word(items)
+    where = "" if images is None else f" on {counted(images, word)}"
     most = "up to " if images is not None and run.scans is None else ""
     return (
         f"{counted(len(items), posterior.likelihood.noun)} by "
@@ -334,18 +339,11 @@ def _doubles(posterior: Posterior, found: Json) -> list[str]:
 
 def _counts(posterior: Posterior, found: Json) -> list[str]:
     """A table: how many objects are real, and how many experts share; then the catalogue's."""
+    from dfcrp.posterior.tables import possible_counts
     from dfcrp.settings.consensus import or_more
     from dfcrp.summaries.catalogue import listed_words
 
-    n_experts = found["n_experts"]
-    counts = [
-        row
-        for row in found["consensus"]
-        if isinstance(row["min_experts"], str) or row["min_experts"] <= n_experts
-    ]
-    if not counts and n_experts > 1:
-        # Fewer experts than any threshold of the tables.
-        counts = posterior.consensus_counts(tuple(range(2, n_experts + 1))).rows()
+    counts = possible_counts(posterior)
     rows = []
     if posterior.prior.knows_reality:
         rows = [
@@ -358,6 +356,8 @@ def _counts(posterior: Posterior, found: Json) -> list[str]:
         (f"by {or_more(row['min_experts'])}", row) for row in counts if row["size_class"] == "all"
     ]
     head = f"Objects {posterior.likelihood.verb}"
+    if posterior.prior.knows_reality:
+        head = "Objects and false marks"
     shown = [estimate_of(row) for _, row in rows]
     # Hundreds of thousands still stand apart from the words before them.
     wide = max(9, *(len(one.mean) + 2 for one in shown))

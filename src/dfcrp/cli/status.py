@@ -42,12 +42,13 @@ def command(run: Path, as_json: bool, queue: int | None, likelihood: str | None)
     there. What is left is to be shown next, those first for which one more look is worth most. This
     needs the prior detection.
     """
+    from dfcrp.markup import plural
     from dfcrp.posterior.saving import load
     from dfcrp.runs.folder import write_table
     from dfcrp.values import as_json as plain
 
     posterior = load(run, likelihood=likelihood)
-    found = status_of(posterior)
+    found, word = status_of(posterior), posterior.likelihood.image_word(posterior.items)
     if queue is not None:
         write_table(run, "queue.csv", posterior.review_queue(queue))
     if as_json:
@@ -60,9 +61,8 @@ def command(run: Path, as_json: bool, queue: int | None, likelihood: str | None)
     ):
         listed = found[name]
         more = ", ..." if len(listed) > SHOWN else ""
-        click.echo(
-            f"{len(listed):,} images {words}: {', '.join(listed[:SHOWN])}{more}".rstrip(": ")
-        )
+        names = f"{', '.join(listed[:SHOWN])}{more}"
+        click.echo(f"{len(listed):,} {plural(word)} {words}: {names}".rstrip(": "))
 
 
 def status_of(posterior: Posterior) -> dict[str, Any]:

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dfcrp.items.items import Items
-from dfcrp.markup import counted, escape
+from dfcrp.likelihoods.registry import likelihood_named
+from dfcrp.markup import counted, escape, plural
 from dfcrp.runs.parts import Listener, Watch, first_look_of, least_by_looked, next_look
 from dfcrp.sampling.runner import TimeLimit, compiling
 from dfcrp.settings.config import Config
@@ -146,6 +147,8 @@ class ImagesGlimpse:
     clusters: float
     agreed: float
     good: int
+    #: What an image is called.
+    word: str = "image"
 
     @property
     def share(self) -> float:
@@ -159,7 +162,7 @@ class ImagesGlimpse:
 
     def place(self) -> str:
         """How far, in words."""
-        return f"{self.done:,} of {self.of:,} images"
+        return f"{self.done:,} of {self.of:,} {plural(self.word)}"
 
     def counts(self, min_experts: Least) -> str:
         """The running counts in words."""
@@ -172,8 +175,9 @@ class ImagesGlimpse:
 class ImagesTracker:
     """Adds up what the images report; safe to call from many threads."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, word: str = "image") -> None:
         self.min_experts = config.summary.min_experts
+        self._word = word
         self._lock = threading.Lock()
         self._sums = [0.0, 0.0]
         self._good = 0
@@ -196,7 +200,9 @@ class ImagesTracker:
             elapsed, advanced = now - self._first[0], self._done - self._first[1]
             left = elapsed * (seen.of - self._done) / advanced if elapsed > 1.0 else None
             clusters, agreed = self._sums
-            return ImagesGlimpse(self._done, seen.of, left, clusters, agreed, self._good)
+            return ImagesGlimpse(
+                self._done, seen.of, left, clusters, agreed, self._good, self._word
+            )
 
 
 class AnyTracker(Protocol):
@@ -526,7 +532,7 @@ def _interactive() -> bool:
 def make_tracker(items: Items, config: Config, begun: Sequence[int] = ()) -> AnyTracker:
     """What adds up the progress; ``begun`` are the scans that each chain has behind it already."""
     if len(items.images) > 1 and config.run.images == "independent":
-        return ImagesTracker(config)
+        return ImagesTracker(config, likelihood_named(config.run.likelihood).image_word(items))
     return Tracker(items.families, config, begun, items.coverage)
 
 

@@ -155,6 +155,18 @@ def spans_by(table: ReadTable, role: str, path: Path) -> Iterator[tuple[str, lis
         yield name, [spans[at] for at in rows]
 
 
+def without_overlap(spans: Sequence[SpanToWrite]) -> list[list[SpanToWrite]]:
+    """As few lists as possible without an overlap; ``spans`` are in the order of their starts."""
+    tiers: list[list[SpanToWrite]] = []
+    for span in spans:
+        free = next((tier for tier in tiers if tier[-1].end <= span.start), None)
+        if free is None:
+            tiers.append([span])
+        else:
+            free.append(span)
+    return tiers
+
+
 def spans_of_both(table: ReadTable) -> dict[str, dict[str, list[SpanToWrite]]]:
     """By recording and expert, both "" where none is named."""
     found: dict[str, dict[str, list[SpanToWrite]]] = {}

@@ -56,6 +56,11 @@ class Looks(NamedTuple):
         first, last = np.searchsorted(self.pairs[:, 0], [image, image + 1])
         return self.pairs[first:last, 1]
 
+    @property
+    def most_experts(self) -> int:
+        """How many experts looked at one image, where they are most."""
+        return int(np.bincount(self.pairs[:, 0], minlength=1).max())
+
 
 def looks_given(looked: Any) -> Looked:
     """Looks in whatever form a user gives them.

@@ -199,6 +199,10 @@ class Likelihood:
         """The size with its formula, for axes."""
         return f"{self.size_word} {self.size_formula}".rstrip()
 
+    def image_word(self, items: Items) -> str:
+        """What an image of these items is called in sentences."""
+        return "image"
+
     def standard(self, columns: dict[str, Array], place: Place) -> dict[str, Array]:
         """The columns of ``columns`` from checked ones that may say it in another way."""
         return columns

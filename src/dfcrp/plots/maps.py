@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.errors import SettingsError
 from dfcrp.plots.figure import PLACES, Figure
 from dfcrp.plots.flat import (
     FlatMap,
@@ -21,6 +23,7 @@ from dfcrp.plots.flat import (
 )
 from dfcrp.plots.style import (
     BLUE,
+    COLOURS,
     GREY,
     INK,
     MOST_PATHS,
@@ -53,6 +56,8 @@ MARGIN = 0.03
 MAX_HEIGHT = 5.5
 #: Height over width of a map whose scales are free.
 FREE_SHAPE = 0.7
+#: Of the commonest categories.
+OF_CATEGORIES = COLOURS[:6]
 #: Lanes that are named, and inches for each.
 MOST_LANES, LANE = 30, 0.22
 
@@ -264,6 +269,10 @@ class ItemsMap:
     #: Left, right, low, high.
     region: Region
     underlay: Underlay | None = None
+    #: Of each item a number, if the map is coloured: its category's place in ``names``, or -1.
+    group: NDArray[np.int64] | None = None
+    #: Categories that have a colour, the commonest first.
+    names: tuple[str, ...] = ()
 
 
 def prepare_items_map(
@@ -272,21 +281,63 @@ def prepare_items_map(
     image: Beneath = None,
     extent: Region | None = None,
     region: Region | None = None,
+    colour: str | None = None,
 ) -> ItemsMap:
-    """The items, and the image (a file or an array) placed as in ``underlay.read_underlay``."""
+    """The items, and the image (a file or an array) placed as in ``underlay.read_underlay``.
+
+    With ``colour="category"`` the commonest categories of all items have colours.
+    """
     placed = flat_map(posterior.items)
     underlay = read_underlay(image, placed.y, extent)
     if region is None:
         region = frame(placed, underlay)
-    return ItemsMap(placed.take(touching(placed, region)), region, underlay)
+    shown = touching(placed, region)
+    if colour is None:
+        return ItemsMap(placed.take(shown), region, underlay)
+    group, names = _by_category(posterior, colour)
+    return ItemsMap(placed.take(shown), region, underlay, group[shown], names)
+
+
+def _by_category(posterior: Posterior, colour: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Of each item the place of its category among the commonest, or -1; and these."""
+    if colour != "category":
+        raise SettingsError(f'colour is {colour!r}; it must be "category", or be left out')
+    told = posterior.items.category
+    if told is None:
+        raise SettingsError("the items have no category to colour them by; leave out colour")
+    counts = Counter(name for name in told.tolist() if name)
+    ordered = sorted(counts, key=lambda name: (-counts[name], name))
+    names = tuple(ordered[: len(OF_CATEGORIES)])
+    place = {name: k for k, name in enumerate(names)}
+    return np.array([place.get(name, -1) for name in told.tolist()], np.int64), names
+
+
+def _draw_categories(ax: Axes, table: ItemsMap, group: NDArray[np.int64]) -> None:
+    """Rare categories and items without one are grey, and beneath the others."""
+    from matplotlib.lines import Line2D
+
+    width, keys = line_width(len(table.outlines)), []
+    for k, name in ((-1, "other, or none"), *enumerate(table.names)):
+        chosen = group == k
+        if chosen.any():
+            colour = GREY if k < 0 else OF_CATEGORIES[k]
+            outlines = table.outlines.take(chosen)
+            add_outlines(ax, outlines, edgecolors=colour, linewidths=width, alpha=0.8)
+            keys.append((Line2D([], [], color=colour, **marker_of(outlines.shape)), plain(name)))
+    if (group < 0).any():
+        keys.append(keys.pop(0))
+    map_legend(ax, [handle for handle, _ in keys], [name for _, name in keys])
 
 
 def draw_items_map(table: ItemsMap, ax: Axes | None = None) -> Axes:
-    """Outlines in one colour: where many experts agree they darken."""
+    """Outlines in one colour, which darken where many experts agree; or by category."""
     with styled():
         ax = map_axes(table.region, table.outlines) if ax is None else ax
         set_map(ax, table.region, table.outlines, table.underlay)
         add_scale_bar(ax, table.region, table.outlines)
+        if table.group is not None:
+            _draw_categories(ax, table, table.group)
+            return ax
         add_outlines(
             ax,
             table.outlines,

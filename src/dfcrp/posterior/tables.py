@@ -206,6 +206,22 @@ def summary(posterior: Posterior) -> Json:
     }
 
 
+def possible_counts(posterior: Posterior) -> list[Json]:
+    """Consensus counts, without numbers of experts that looked together at no image.
+
+    If none is left, those of every number that did.
+    """
+    most = posterior.items.looks.most_experts
+    rows = [
+        row
+        for row in posterior.table_counts.rows()
+        if isinstance(row["min_experts"], str) or row["min_experts"] <= most
+    ]
+    if rows or most < 2:
+        return rows
+    return posterior.consensus_counts(tuple(range(2, most + 1))).rows()
+
+
 def _listed(posterior: Posterior) -> dict[str, int]:
     """Objects of the catalogue, and how many of them enough experts share, or are real."""
     labels, families = posterior.point_partition().labels, posterior.items.families

@@ -132,6 +132,11 @@ class Contents:
         return not self.knows_reality or self.posterior.config.summary.side_by_side
 
     @property
+    def image_word(self) -> str:
+        """What an image is called in sentences."""
+        return str(self.posterior.likelihood.image_word(self.posterior.items))
+
+    @property
     def min_experts(self) -> int:
         """Experts that make a consensus."""
         return int(self.posterior.min_experts)

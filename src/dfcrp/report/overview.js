@@ -204,8 +204,8 @@ async function startOverview() {
     byId("tiles").replaceChildren(...shown.map((one) => one.item));
     const last = asked.first + shown.length;
     byId("range").textContent = images.length
-      ? `${number(asked.first + 1)} to ${number(last)} of ${counted(images.length, "image")}`
-      : "no such image";
+      ? `${number(asked.first + 1)} to ${number(last)} of ${counted(images.length, data.image)}`
+      : `no such ${data.image}`;
     byId("back").disabled = asked.first === 0;
     byId("on").disabled = last >= images.length;
     draw();

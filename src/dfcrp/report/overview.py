@@ -25,6 +25,7 @@ from dfcrp.markup import (
     escape,
     join,
     number,
+    one,
     paragraph,
     plural,
     table,
@@ -107,13 +108,14 @@ def tiles(posterior: Posterior, pages: dict[int, str], how_to_make: str) -> Sect
     about, arrays = make_payload(posterior, pages)
     about["howToMake"] = how_to_make
     nouns = plural(posterior.likelihood.noun)
+    images = plural(posterior.likelihood.image_word(posterior.items))
     body = Markup(
         Template(_resource("overview.html")).substitute(nouns=escape(nouns))
         + f'<script type="application/json" id="explorer-about">{script_json(about)}</script>\n'
         + f'<script type="text/plain" id="explorer-arrays">{arrays}</script>\n'
         + f"<script>{SCRIPT}</script>\n"
     )
-    return Section("images", "The images", body, wide=True)
+    return Section("images", f"The {images}", body, wide=True)
 
 
 def make_payload(posterior: Posterior, pages: dict[int, str]) -> tuple[Json, str]:
@@ -144,6 +146,7 @@ def make_payload(posterior: Posterior, pages: dict[int, str]) -> tuple[Json, str
         "names": names,
         "empty": len(empty),
         "pages": [*(pages.get(image) for image in posterior.image_set.done), *[None] * len(empty)],
+        "image": posterior.likelihood.image_word(posterior.items),
         "agreedBy": in_short(posterior.config.summary.min_experts),
         "byNeed": by_need,
         "shape": shape,
@@ -402,7 +405,7 @@ def _write_page(posterior: Posterior, folder: Path, image: int) -> None:
     """A page with the headline and the map, which takes a fraction of a second."""
     name, contents = posterior.image_set.parts.names[image], Contents(posterior.image(image))
     command = f"dfcrp report RUN --image {shlex.quote(name)}"
-    more = paragraph("Figures and tables of this image are put here by")
+    more = paragraph(f"Figures and tables of this {contents.image_word} are put here by")
     text = make_page(
         name,
         headline(contents, link=None),
@@ -410,6 +413,7 @@ def _write_page(posterior: Posterior, folder: Path, image: int) -> None:
         style=embed.style(),
         script_hash=embed.SCRIPT_HASH,
         up=UP,
+        image_word=contents.image_word,
     )
     write_text(folder, f"{page_folder(image)}/{PAGE}", text)
 
@@ -422,7 +426,7 @@ def _write_index(posterior: Posterior, folder: Path) -> Path:
         for image in posterior.image_set.done
         if (folder / page_folder(image) / PAGE).exists()
     }
-    how = "dfcrp report RUN --image NAME makes the page of an image"
+    how = f"dfcrp report RUN --image NAME makes the page of {one(contents.image_word)}"
     compared = Section("experts", "How do the experts compare?", _experts(contents))
     counts = Section("how-many", "How many objects?", count_table(contents))
     sections = [
@@ -451,14 +455,14 @@ def _write_index(posterior: Posterior, folder: Path) -> Path:
 
 def _long_enough(contents: Contents) -> Section:
     """The verdict, the worst images, and the totals."""
-    posterior = contents.posterior
+    posterior, images = contents.posterior, plural(contents.image_word)
     kind, sentence = verdict_words(posterior.verdict)
     parts = [
         paragraph(tag("strong", sentence), class_=f"verdict {kind}"),
         bullets(posterior.verdict.advice),
         first_look_words(posterior),
         _worst(posterior),
-        diagnostic_table(posterior.verdict.diagnostics, Limits(), "Totals over all images"),
+        diagnostic_table(posterior.verdict.diagnostics, Limits(), f"Totals over all {images}"),
         parameter_table(posterior.verdict, Limits(), "The model parameters, where worst"),
     ]
     return Section("long-enough", "Was the run long enough?", join(parts))
@@ -479,21 +483,24 @@ def _worst(posterior: Posterior) -> Markup:
         ]
         for name in bad
     ]
+    word = posterior.likelihood.image_word(posterior.items)
     columns = [
-        Column("image", number=False),
+        Column(word, number=False),
         Column("scans"),
         Column("R-hat"),
         Column("ESS"),
         Column("pairs the chains disagree on"),
     ]
-    return details(f"The worst {counted(len(rows), 'image')}", table(columns, rows))
+    return details(f"The worst {counted(len(rows), word)}", table(columns, rows))
 
 
 def _experts(contents: Contents) -> Markup:
+    word = contents.image_word
+    images = plural(word)
     note = paragraph(
-        "Over all images. Two experts are compared on the images at which both looked."
+        f"Over all {images}. Two experts are compared on the {images} at which both looked."
         + " The data do not say who looked, so everyone with "
-        f"{contents.nouns} on an image is assumed to have looked at it, and nobody else."
+        f"{contents.nouns} on {one(word)} is assumed to have looked at it, and nobody else."
         * (contents.posterior.items.looked is None)
     )
     return join([note, expert_tables(contents)])
@@ -502,10 +509,11 @@ def _experts(contents: Contents) -> Markup:
 def _words(contents: Contents) -> list[str]:
     posterior, record = contents.posterior, contents.posterior.record
     run = posterior.config.run
+    images = plural(contents.image_word)
     how = {
-        "independent": "Each image was fitted by itself, with a concentration and tolerances of "
-        "its own; those given here are averages over the images.",
-        "shared": "All images were fitted together, with one concentration and one law of "
+        "independent": f"Each {contents.image_word} was fitted by itself, with a concentration "
+        f"and tolerances of its own; those given here are averages over the {images}.",
+        "shared": f"All {images} were fitted together, with one concentration and one law of "
         "tolerances.",
     }
     most = "up to " if run.scans is None else ""

@@ -11,7 +11,7 @@ from typing import Any
 from dfcrp import __version__
 from dfcrp.files import write_text
 from dfcrp.items.items import Items
-from dfcrp.markup import Markup, Section, SectionMaker, bullets, join, tag
+from dfcrp.markup import Markup, Section, SectionMaker, bullets, join, plural, tag
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.report.contents import Contents
 from dfcrp.report.explorer.embed import SCRIPT_HASH, explorer, style
@@ -164,9 +164,11 @@ def make_page(
     script_hash: str,
     files: Markup | None = None,
     up: str | None = None,
+    image_word: str = "image",
 ) -> str:
-    """A page of sections; ``head`` is what stands above them."""
-    back = Markup("") if up is None else tag("p", tag("a", "← All images", href=up), class_="up")
+    """A page of sections; ``head`` is what stands above them, and ``up`` leads to all images."""
+    link = tag("a", f"← All {plural(image_word)}", href=up)
+    back = Markup("") if up is None else tag("p", link, class_="up")
     return Template(_resource("page.html")).substitute(
         title=join([title]),
         version=join([__version__]),

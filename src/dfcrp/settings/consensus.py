@@ -91,12 +91,12 @@ def in_words(least: Least, looked: int | tuple[int, int] | None = None) -> str:
     )
 
 
-def why_share(least: Least, looked: Collection[int]) -> str:
+def why_share(least: Least, looked: Collection[int], image: str = "image") -> str:
     """Why a share makes a consensus where nobody has asked for one; empty if it is no share."""
     if not isinstance(least, str) or len(set(looked)) < 2:
         return ""
     return (
-        f"not equally many experts looked at every image or part of it ({min(looked)} to "
+        f"not equally many experts looked at every {image} or part of it ({min(looked)} to "
         f"{max(looked)})"
     )
 

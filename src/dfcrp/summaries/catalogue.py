@@ -126,10 +126,12 @@ def consensus_draws(
 def listed_words(summary: Json, min_experts: int | str, noun: str) -> str:
     """How many objects the catalogue has, and why the posterior's number is another.
 
-    ``min_experts`` may be a share, as in "60%".
+    Where some may be false marks they are called clusters. ``min_experts`` may be a share, as in
+    "60%".
     """
     listed = summary["catalogue"]
     agreed = f", {listed['consensus']:,} of them by "
+    what = "cluster" if "real" in listed else "object"
     if "real" in listed:
         agreed = f", {listed['real']:,} of them more likely real than not"
     elif isinstance(min_experts, str):
@@ -139,7 +141,7 @@ def listed_words(summary: Json, min_experts: int | str, noun: str) -> str:
     else:
         agreed = ""
     words = (
-        f"The catalogue lists {counted(listed['n_clusters'], 'object')}{agreed}. It is a point "
+        f"The catalogue lists {counted(listed['n_clusters'], what)}{agreed}. It is a point "
         f"estimate: each {noun} is assigned once. "
     )
     far = far_from_counts(summary, min_experts)
@@ -178,7 +180,8 @@ def far_from_counts(summary: Json, min_experts: int | str) -> FarOff | None:
     It must lie outside the interval, and by more than FAR from the mean.
     """
     listed = summary["catalogue"]
-    compared = [("objects", listed["n_clusters"], summary["n_clusters"])]
+    what = "clusters" if "real" in listed else "objects"
+    compared = [(what, listed["n_clusters"], summary["n_clusters"])]
     if "real" in listed:
         compared.append(("real objects", listed["real"], summary["n_objects"]))
     else:

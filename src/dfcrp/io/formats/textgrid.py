@@ -17,7 +17,14 @@ from typing import Any
 
 from dfcrp.errors import InputError
 from dfcrp.io.format import Format, GivenFile
-from dfcrp.io.spans import NO_LENGTH, Spans, SpanToWrite, only_one_recording, spans_by
+from dfcrp.io.spans import (
+    NO_LENGTH,
+    Spans,
+    SpanToWrite,
+    only_one_recording,
+    spans_by,
+    without_overlap,
+)
 from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
 from dfcrp.io.text import decode
 from dfcrp.items.checks import quoted
@@ -126,7 +133,7 @@ def write_textgrid(table: ReadTable, path: Path) -> dict[Path, bytes]:
     tiers = [
         (" ".join([name or "objects", *([str(number)] if number > 1 else [])]), own)
         for name, spans in spans_by(table, "expert", path)
-        for number, own in enumerate(_apart(spans), 1)
+        for number, own in enumerate(without_overlap(spans), 1)
     ]
     first = min(0.0, *(spans[0].start for _, spans in tiers))
     last = max(spans[-1].end for _, spans in tiers)
@@ -146,18 +153,6 @@ def write_textgrid(table: ReadTable, path: Path) -> dict[Path, bytes]:
 
 def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
-
-
-def _apart(spans: Sequence[SpanToWrite]) -> list[list[SpanToWrite]]:
-    """As few tiers as possible without an overlap; ``spans`` are in the order of their starts."""
-    tiers: list[list[SpanToWrite]] = []
-    for span in spans:
-        free = next((tier for tier in tiers if tier[-1].end <= span.start), None)
-        if free is None:
-            tiers.append([span])
-        else:
-            free.append(span)
-    return tiers
 
 
 def _without_gaps(

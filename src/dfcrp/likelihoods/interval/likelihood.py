@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 #: Height of a bar; lanes are 1 apart.
 HEIGHT = 0.6
+#: Formats of tools for text alone, by their names.
+TEXT_TOOLS = ("doccano", "CoNLL")
 #: Floors of items that were asked for theirs.
 _FLOORS: WeakKeyDictionary[Items, float] = WeakKeyDictionary()
 #: Names of columns, as ``dfcrp.items.columns.plain`` leaves them.
@@ -60,6 +62,10 @@ class _Intervals(NormalLikelihood):
         "centre": ("position", 1.0),
         "log_length": ("length", 100.0),
     }
+
+    def image_word(self, items: Items) -> str:
+        """A document where a tool for text wrote the files."""
+        return "document" if items.source_tables.format in TEXT_TOOLS else "recording"
 
     def standard(self, columns: dict[str, Any], place: Place) -> dict[str, Any]:
         """A duration becomes an end; an interval must have a length."""

@@ -17,6 +17,7 @@ from dfcrp.markup import (
     estimate_of,
     join,
     number,
+    one,
     paragraph,
     plural,
     significant,
@@ -63,8 +64,8 @@ def detection(contents: Any) -> Section:
             "skills",
             "Sensitivity and false marks of the experts",
             f"Probability that an expert {verb} an object where they looked, and false marks per "
-            "image (posterior mean and 95 % interval). The expert who finds most comes first; "
-            "looks are in brackets. Experts whose marks are mostly false are orange.",
+            f"{contents.image_word} (posterior mean and 95 % interval). The expert who finds most "
+            "comes first; looks are in brackets. Experts whose marks are mostly false are orange.",
         ),
         _images(contents, found),
         contents.figure(
@@ -137,22 +138,23 @@ def _looks(contents: Any) -> Markup:
     posterior = contents.posterior
     items, verb = posterior.items, posterior.likelihood.verb
     looks = items.looks
-    images = counted(len(looks.images), "image")
+    word = contents.image_word
+    images = counted(len(looks.images), word)
     if items.looked is None and len(looks.images) > 1:
         said = looks_words(assumed_looks(posterior), assumed=True)
         words = " ".join(said) or (
             f"Nothing says who looked at which of the {images}, so an expert counts as having "
-            f"looked at an image if they {verb} something on it. Experts who looked and found "
+            f"looked at {one(word)} if they {verb} something on it. Experts who looked and found "
             "nothing are not counted, so sensitivities are too high. Give `--looked` if you know "
             "who looked."
         )
     elif items.looked is None:
-        words = "It is assumed that every expert looked at the whole image."
+        words = f"It is assumed that every expert looked at the whole {word}."
     else:
         empty = len(looks.images) - len(set(looks.image.tolist()))
         words = f"{len(looks.pairs):,} looks at {images} by {counted(len(items.experts), 'expert')}"
-        words += f"; on {empty:,} of the images nobody {verb} anything." if empty else "."
-        words += _parts_words(items)
+        words += f"; on {empty:,} of the {plural(word)} nobody {verb} anything." if empty else "."
+        words += _parts_words(items, word)
     careless = careless_words(mostly_false(posterior), finds_nothing(posterior))
     return paragraph(" ".join([words, *careless]))
 
@@ -197,13 +199,13 @@ def weighted_median(values: NDArray[np.float64], weights: NDArray[np.float64]) -
     return float(values[order[np.searchsorted(total, 0.5 * total[-1])]])
 
 
-def _parts_words(items: Any) -> str:
+def _parts_words(items: Any, word: str) -> str:
     """What looks at parts of images mean for the numbers."""
     if items.footprints is None:
         return ""
     part, whole = len(items.footprints), len(items.looks.pairs) - len(items.footprints)
     return (
-        f" {part:,} of the looks are at a part of an image, {whole:,} at all of it. An expert "
+        f" {part:,} of the looks are at a part of {one(word)}, {whole:,} at all of it. An expert "
         "missed only objects in the part that they looked at, and objects are counted where "
         "somebody looked."
     )
@@ -233,13 +235,14 @@ def _experts(contents: Any, found: DetectionSummary) -> Markup:
             by_person = said.get("shared_noticing", {})
             cells.append(number(by_person.get("mean"), 2))
         rows.append(cells)
-    false = "false marks per image" if several else "false marks"
+    word = contents.image_word
+    false = f"false marks per {word}" if several else "false marks"
     columns = [Column("expert", number=False), *map(Column, [nouns, *["looks"] * several])]
     columns += map(with_interval, ("sensitivity", false))
     caption = (
         "Sensitivity: probability that the expert has a real object of these data on their list"
-        f"{', on an image that they look at' * several}; the one who finds most comes first. False "
-        f"marks: {nouns} of the expert that belong to no object."
+        f"{f', on {one(word)} that they look at' * several}; the one who finds most comes first. "
+        f"False marks: {nouns} of the expert that belong to no object."
     )
     if len(items.experts) > MAX_ROWS:
         caption += f" The {MAX_ROWS // 2} best and worst; experts.csv has all."
@@ -274,9 +277,10 @@ def _images(contents: Any, found: DetectionSummary) -> Markup:
     viewers = np.bincount(looks.pairs[:, 0], minlength=len(looks.images))
     number_of = {name: at for at, name in enumerate(looks.images)}
     words = paragraph(
-        f"{int(done.sum()):,} of {counted(len(done), 'image')} need no more looks: the probability "
-        f"that nothing was missed is at least {asked.retire_complete:g}, and the probability that "
-        f"all is real or false as listed at least {asked.retire_settled:g} (retire in images.csv)."
+        f"{int(done.sum()):,} of {counted(len(done), contents.image_word)} need no more looks: "
+        f"the probability that nothing was missed is at least {asked.retire_complete:g}, and "
+        f"the probability that all is real or false as listed at least {asked.retire_settled:g} "
+        "(retire in images.csv)."
     )
     order = [at for at in np.argsort(-found.look_value, kind="stable") if not done[at]]
     rows = []
@@ -295,7 +299,7 @@ def _images(contents: Any, found: DetectionSummary) -> Markup:
     if not rows:
         return words
     columns = [
-        Column("image", number=False),
+        Column(contents.image_word, number=False),
         Column("looks"),
         with_interval("objects"),
         *map(Column, ("P(none missed)", "P(as listed)", "gain of a look")),
@@ -306,9 +310,9 @@ def _images(contents: Any, found: DetectionSummary) -> Markup:
             table(
                 columns,
                 rows,
-                "Images where one more look helps most. The gain is how much the variance of the "
-                "number of objects is expected to fall if one more typical expert looks "
-                "(look_value in images.csv).",
+                f"{plural(contents.image_word).capitalize()} where one more look helps most. The "
+                "gain is how much the variance of the number of objects is expected to fall if one "
+                "more typical expert looks (look_value in images.csv).",
             ),
         ]
     )

@@ -16,6 +16,7 @@ from dfcrp.markup import (
     join,
     number,
     paragraph,
+    plural,
     table,
     with_interval,
 )
@@ -89,8 +90,8 @@ def expert_table(contents: Contents) -> Markup:
         but_one = "all but one of those who looked at the place"
         there = " where this expert looked"
     elif several:
-        but_one = "all but one of those who looked at the image"
-        there = " on the images at which they looked"
+        but_one = f"all but one of those who looked at the {contents.image_word}"
+        there = f" on the {plural(contents.image_word)} at which they looked"
     rows = []
     for f in np.argsort(found.count, kind="stable")[-MAX_ROWS:]:
         rows.append(

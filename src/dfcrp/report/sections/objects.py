@@ -31,6 +31,7 @@ from dfcrp.markup import (
 from dfcrp.plots.maps import DOUBTFUL
 from dfcrp.plots.sizes import dbscan_counts, dbscan_labels, prepare_sizes
 from dfcrp.posterior.sizes import BINNINGS, KINDS, UNBINNED
+from dfcrp.posterior.tables import possible_counts
 from dfcrp.report.contents import Contents
 from dfcrp.summaries.membership import ALONE, NOWHERE, UNDECIDED
 
@@ -86,7 +87,7 @@ def _count_rows(contents: Contents) -> Iterator[list[Any]]:
     for name, words in contents.posterior.size_classes.described.items():
         if contents.knows_reality:
             yield _real_row(contents, name, words)
-        for row in contents.summary["consensus"]:
+        for row in possible_counts(contents.posterior):
             if row["size_class"] == name:
                 yield [
                     words,

@@ -25,6 +25,7 @@ from dfcrp.markup import (
     listed,
     number,
     paragraph,
+    plural,
     significant,
     table,
     tag,
@@ -85,7 +86,8 @@ def data_words(contents: Contents) -> list[str]:
             words.append(f"... and {len(source.notes) - MOST_NOTES:,} notes in provenance.json.")
     words += [*column_words(items.sources), *(f"{note}." for note in items.notes)]
     if items.images:
-        words.append(f"{'Image' if len(items.images) == 1 else 'Images'}: {listed(items.images)}.")
+        word = contents.image_word if len(items.images) == 1 else plural(contents.image_word)
+        words.append(f"{word.capitalize()}: {listed(items.images)}.")
     return words
 
 
@@ -409,7 +411,7 @@ def _facts(contents: Contents) -> list[tuple[str, ...]]:
     summary, least = contents.summary, contents.posterior.config.summary.min_experts
     facts: list[tuple[str, ...]] = []
     for name, noun in (
-        ("n_images", "image"),
+        ("n_images", contents.image_word),
         ("n_markings", contents.noun),
         ("n_experts", "expert"),
     ):
