@@ -25,6 +25,7 @@ from dfcrp.items.items import Items
 from dfcrp.items.joining import with_more
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.settings.config import Config, read_settings, resolve
+from dfcrp.values import Json
 
 #: Settings of a run that an update may change; the others belong to the model.
 CHANGES = ("scans", "burn_in", "thin", "max_scans", "max_minutes", "workers", "seed")
@@ -70,7 +71,7 @@ def update(
 
 
 def prepare_update(
-    posterior: Posterior, items: Any, decisions: Any, changes: dict[str, Any]
+    posterior: Posterior, items: Any, decisions: Any, changes: Json
 ) -> tuple[Items, Config]:
     """All items, with where chains begin and what the update adds, and the settings."""
     if posterior.whole is not None:

@@ -16,6 +16,7 @@ from dfcrp.io.tables import LENGTHS, ReadTable, only_one_list
 from dfcrp.items.checks import to_names
 from dfcrp.items.image_names import Mention
 from dfcrp.items.source_tables import CategoryEntry, ImageEntry, SourceTables
+from dfcrp.values import Json
 
 #: Where an object's score comes from: the first of these columns that a catalogue has.
 SCORES = ("p_real", "p_consensus")
@@ -39,7 +40,7 @@ class OutImage:
     rows: Sequence[int]
 
     @property
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> Json:
         """The same, field by field."""
         return {} if self.entry is None else dict(self.entry.fields)
 
@@ -116,7 +117,7 @@ class Outgoing:
         return [found[name] for name in self.names]
 
     @cached_property
-    def categories(self) -> dict[str, dict[str, Any]]:
+    def categories(self) -> dict[str, Json]:
         """What a file of the same format says of each category, by name; {} of the others."""
         known = self.own.first_of_each()[1]
         others = self.sources.first_of_each()[1]

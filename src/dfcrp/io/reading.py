@@ -51,6 +51,7 @@ from dfcrp.items.looks import with_looks
 from dfcrp.items.site import DOUBTFUL, MOST_UNUSED, Site, Source
 from dfcrp.items.source_tables import FileTables, Gathered, SourceFile, SourceTables
 from dfcrp.likelihoods.registry import likelihood_named
+from dfcrp.values import Json
 
 MOST_NAMED = 3
 """Files that a message about several names."""
@@ -301,7 +302,7 @@ def _joined(parts: Sequence[ReadTable]) -> ReadTable:
     columns = {
         role: np.concatenate([part.columns[role] for part in parts]) for role in first.columns
     }
-    about: dict[str, Any] = {}
+    about: Json = {}
     for role in ("expert", "image", "person", "truth"):
         if role in first.about:
             about[role] = [value for part in parts for value in part.about[role]]
@@ -400,7 +401,7 @@ def _common_site(parts: Sequence[ReadTable]) -> Site:
                 f"{parts[0].name} is in {sites[0].units}, {part.name} in "
                 f"{part.site.units}; convert one of them, or name other columns"
             )
-    agreed: dict[str, Any] = {}
+    agreed: Json = {}
     for key in ("body_radius_km", "area_km2", "boundary"):
         known = {value for site in sites if (value := getattr(site, key))}
         if len(known) == 1:

@@ -14,6 +14,7 @@ import numpy as np
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError, did_you_mean
 from dfcrp.items.checks import quoted, to_names
 from dfcrp.likelihoods.registry import HOMES, likelihood_named
+from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.likelihoods.base import Likelihood
@@ -563,7 +564,7 @@ def titles_of(titles: Collection[str], likelihood: Likelihood) -> dict[str, str]
 
 def frame_columns(
     frame: Any, likelihood: Likelihood, choice: ColumnChoice = None
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
+) -> tuple[Json, Json, dict[str, str]]:
     """Columns of a data frame or a dict of columns: those that describe items and those about them.
 
     The third part has the frame's own name for each role, for messages.

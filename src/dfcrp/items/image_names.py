@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from dfcrp.errors import InputError, SettingsError, did_you_mean
 from dfcrp.settings.values import IMAGE_NAMES
+from dfcrp.values import Json
 
 ENDINGS = (
     *("png", "jpg", "jpeg", "tif", "tiff", "bmp", "gif", "webp", "jp2", "img", "cub", "fits"),
@@ -44,7 +45,7 @@ def composed(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
-def in_one_spelling(about: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def in_one_spelling(about: Mapping[str, Any]) -> tuple[Json, list[str]]:
     """Names with accented letters as single characters (NFC), and how many were not."""
     found, notes = dict(about), []
     for role in ("expert", "person", "image", "category"):

@@ -27,6 +27,7 @@ from dfcrp.likelihoods.base import Likelihood
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.priors.base import Zones
 from dfcrp.summaries.looked import Coverage
+from dfcrp.values import Array, Json
 
 #: What is known of an item besides the columns that describe it.
 ABOUT = ("expert", "image", "id", "truth", "person")
@@ -96,7 +97,7 @@ class Items:
     """
 
     kind: str
-    columns: Mapping[str, NDArray[Any]]
+    columns: Mapping[str, Array]
     expert: NDArray[np.str_]
     experts: tuple[str, ...]
     families: NDArray[np.int64]
@@ -193,7 +194,7 @@ class Items:
         )
         said = checked_words({"category": category, "score": score}, _length(checked), where)
         roles = ("expert", "image", "person")
-        spelled: dict[str, Any] = {role: checked[role] for role in roles if role in checked}
+        spelled: Json = {role: checked[role] for role in roles if role in checked}
         if said.get("category") is not None:
             spelled["category"] = said["category"].tolist()
         names, notes = in_one_spelling(spelled)
@@ -371,7 +372,7 @@ class Items:
         return self._column("diameter")
 
     @property
-    def values(self) -> NDArray[Any]:
+    def values(self) -> Array:
         """All columns as one array, (n, columns)."""
         return np.column_stack(list(self.columns.values()))
 
@@ -497,7 +498,7 @@ class Items:
     def _with_rows(self, rows: NDArray[np.int64], looked: NDArray[np.str_] | None) -> Items:
         """These rows and looks; experts are those who looked, or else who have an item."""
 
-        def kept(values: NDArray[Any] | None) -> Any:
+        def kept(values: Array | None) -> Any:
             return None if values is None else values[rows]
 
         families = self.families[rows]
@@ -528,7 +529,7 @@ class Items:
             **self._decided_of(rows),
         )
 
-    def _decided_of(self, rows: NDArray[np.int64]) -> dict[str, Any]:
+    def _decided_of(self, rows: NDArray[np.int64]) -> Json:
         """Decisions about these rows; corrected experts and slips are not given back."""
         if self.decided is None:
             return {}
@@ -536,7 +537,7 @@ class Items:
         about = tuple(one for one in self.decisions if there.issuperset(one.items))
         return {"decisions": about, "decided": self.decided.take(rows), "given": None}
 
-    def look_facts(self) -> dict[str, Any]:
+    def look_facts(self) -> Json:
         """Who looked where and what items say, as a prior over partitions is told."""
         looks = self.looks
         return {
@@ -667,7 +668,7 @@ def encode(names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     return distinct, np.fromiter(map(code.__getitem__, names), np.int64, len(names))
 
 
-def _codes(values: NDArray[Any]) -> NDArray[Any]:
+def _codes(values: Array) -> Array:
     return encode(values.tolist())[1] if values.dtype.kind == "U" else values
 
 

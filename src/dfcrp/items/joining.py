@@ -12,6 +12,7 @@ import numpy as np
 from dfcrp.errors import DfcrpWarning, InputError
 from dfcrp.items.items import PER_ITEM, Items
 from dfcrp.items.looks import Looked
+from dfcrp.values import Json
 
 
 class Joined(NamedTuple):
@@ -43,7 +44,7 @@ def with_more(items: Items, more: Items) -> Joined:
         name: _filled(values, more.columns[name], at, count)
         for name, values in before.columns.items()
     }
-    about: dict[str, Any] = {"expert": _filled(before.expert, more.expert, at, count)}
+    about: Json = {"expert": _filled(before.expert, more.expert, at, count)}
     for role in PER_ITEM:
         one, other = getattr(before, role), getattr(more, role)
         if role == "id":

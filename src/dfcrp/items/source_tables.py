@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dfcrp.errors import InputError, did_you_mean
+from dfcrp.values import Json
 
 Fields = Mapping[str, Any]
 #: Where the run folder has them, and the bytes that are read of it.
@@ -24,7 +25,7 @@ LONGEST = 10_000
 NAMED = 3
 
 
-def kept_fields(entry: Mapping[str, Any], *without: str) -> dict[str, Any]:
+def kept_fields(entry: Mapping[str, Any], *without: str) -> Json:
     """What a file says in an entry, but for these keys and for what is too long to be a cell."""
     fields = {key: value for key, value in entry.items() if key not in without}
     return {key: value for key, value in fields.items() if _length(value) <= LONGEST}
@@ -189,7 +190,7 @@ class SourceTables:
         """For the run folder."""
         return json.dumps(self._content(), ensure_ascii=False) + "\n"
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> Json:
         return {
             "files": [
                 {"file": one.file, "format": one.format, "fields": one.fields, "shares": one.shares}
@@ -251,7 +252,7 @@ class SourceTables:
         return cls(files, images, categories, only, only_on)
 
 
-def _objects(content: Mapping[str, Any], key: str) -> Sequence[dict[str, Any]]:
+def _objects(content: Mapping[str, Any], key: str) -> Sequence[Json]:
     found = content.get(key, [])
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
         raise ValueError(f"{key} is no list of objects")

@@ -9,13 +9,13 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
 from dfcrp.likelihoods.base import Likelihood
 from dfcrp.markup import plural
 from dfcrp.plots.flat import FlatMap, flat_map_or_none
 from dfcrp.summaries.streaming import Interval
+from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     import pandas
@@ -216,7 +216,7 @@ def columns_of(table: object) -> Columns:
     An interval becomes three, outlines on a map five. The first field with several values says how
     many there are; edges of bins, one more, become where each bin begins and ends.
     """
-    found: dict[str, Any] = {}
+    found: Json = {}
     for field in fields(table):  # type: ignore[arg-type]
         value = getattr(table, field.name)
         if isinstance(value, Interval):
@@ -237,7 +237,7 @@ def columns_of(table: object) -> Columns:
     return {name: values for name, values in found.items() if np.shape(values) == (rows,)}
 
 
-def matrix_columns(names: Mapping[str, Iterable[object]], **values: NDArray[Any]) -> Columns:
+def matrix_columns(names: Mapping[str, Iterable[object]], **values: Array) -> Columns:
     """Arrays over several axes as columns: the names along each axis, then the values."""
     grid = np.meshgrid(*(np.asarray(list(n), dtype=object) for n in names.values()), indexing="ij")
     flat = {name: along.ravel() for name, along in zip(names, grid, strict=True)}

@@ -17,6 +17,7 @@ from dfcrp.review.photos import Photos
 from dfcrp.review.store import Store
 from dfcrp.review.update import Updater
 from dfcrp.settings.config import Config
+from dfcrp.values import Json
 
 #: What a browser sends of a decision; the time is the server's.
 SENT = ("decision", "items", "by", "note", "value")
@@ -60,7 +61,7 @@ class Review:
                 self._settled = len(every), *settle(self.items, self.config, every)
             return self._settled[1:]
 
-    def state(self, by: str) -> dict[str, Any]:
+    def state(self, by: str) -> Json:
         """Where the review stands, for one reviewer."""
         _, conflicts = self.settled()
         people: dict[str, int] = {}
@@ -78,7 +79,7 @@ class Review:
             "own": [_shown(one) for one in self._stands if one.by == by],
         }
 
-    def cases(self, by: str) -> dict[str, Any]:
+    def cases(self, by: str) -> Json:
         """The cases that this reviewer has not decided; last those that others have."""
         own = {key for one in self._stands if one.by == by for key in answered(one)}
         others = {key for one in self._stands if one.by != by for key in answered(one)}
@@ -128,7 +129,7 @@ def _key(case: Mapping[str, Any]) -> tuple[str, frozenset[str]]:
     return case["about"], frozenset(case["items"])
 
 
-def _row(sent: Mapping[str, Any]) -> dict[str, Any]:
+def _row(sent: Mapping[str, Any]) -> Json:
     """What was sent, of the right types; anything else is refused."""
     if not isinstance(sent, Mapping) or not {"decision", "items", "by"} <= {*sent} <= {*SENT}:
         raise InputError("a decision has decision, items and by, and perhaps note and value")
@@ -143,9 +144,9 @@ def _row(sent: Mapping[str, Any]) -> dict[str, Any]:
     return {**{name: text.strip() for name, text in texts.items()}, "items": tuple(items)}
 
 
-def _shown(one: Decision) -> dict[str, Any]:
+def _shown(one: Decision) -> Json:
     return {**dataclasses.asdict(one), "items": list(one.items)}
 
 
-def _in_words(one: Conflict) -> dict[str, Any]:
+def _in_words(one: Conflict) -> Json:
     return {"reason": one.reason, "decisions": [_shown(each) for each in one.decisions]}

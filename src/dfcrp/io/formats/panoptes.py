@@ -26,6 +26,7 @@ from dfcrp.io.outgoing import Outgoing
 from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
 from dfcrp.io.text import text_or_none
 from dfcrp.items.checks import quoted
+from dfcrp.values import Json
 
 #: Who made a row: an extractor, or a reducer.
 EXTRACTOR, REDUCER = ("extractor", "extractor_key"), ("reducer_key", "reducer")
@@ -252,7 +253,7 @@ def _as_drawn(kind: str, numbers: tuple[float, ...]) -> dict[str, float]:
     return {"x": x, "y": y}
 
 
-def _subject_and_frame(fields: dict[str, Any], path: str) -> tuple[str, int]:
+def _subject_and_frame(fields: Json, path: str) -> tuple[str, int]:
     subject, frame = fields.get("subject_id"), fields.get("frame")
     if isinstance(subject, str) and isinstance(frame, int):
         return subject, frame
