@@ -33,12 +33,12 @@ CHANGES = ("scans", "burn_in", "thin", "max_scans", "max_minutes", "workers", "s
 
 def update(
     posterior: Posterior,
-    items: Any = None,
+    items: object = None,
     *,
-    decisions: Any = None,
+    decisions: object = None,
     out: str | os.PathLike[str] | None = None,
     progress: bool | Callable[[Any], None] | None = None,
-    **changes: Any,
+    **changes: object,
 ) -> Posterior:
     """Go on with more items, corrected ones and decisions; ``Posterior.update`` is the same.
 
@@ -71,7 +71,7 @@ def update(
 
 
 def prepare_update(
-    posterior: Posterior, items: Any, decisions: Any, changes: Json
+    posterior: Posterior, items: object, decisions: object, changes: Json
 ) -> tuple[Items, Config]:
     """All items, with where chains begin and what the update adds, and the settings."""
     if posterior.whole is not None:

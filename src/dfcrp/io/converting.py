@@ -8,7 +8,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from dfcrp.items.site import UNITS, Site
 from dfcrp.items.source_tables import LARGEST_TABLES, SOURCE_TABLES, SourceTables
 from dfcrp.likelihoods.registry import is_own
 from dfcrp.settings.config import LARGEST_CONFIG, parse_config
+from dfcrp.values import Array
 
 CATALOGUE = "catalogue.csv"
 #: What is in doubt of an object, the first that there is; and between which probabilities it is.
@@ -204,7 +204,9 @@ def _doubtful(table: ReadTable) -> ReadTable:
     return table.select(doubtful)
 
 
-def from_run_or_files(table: ReadTable, ids_from: str | None, size: Any) -> ReadTable:
+def from_run_or_files(
+    table: ReadTable, ids_from: str | None, size: tuple[int, int] | None
+) -> ReadTable:
     """With ids of one of the files, and a size for images of which no file says it."""
     sources = table.sources
     if ids_from is not None:
@@ -278,7 +280,7 @@ def placed(table: ReadTable, longitude: float, latitude: float, *, y_down: bool)
     )
     up, radius = -1.0 if y_down else 1.0, site.body_radius_km
 
-    def change(x: Any, y: Any) -> tuple[Any, Any]:
+    def change(x: Array, y: Array) -> tuple[Array, Array]:
         distance = np.hypot(x, y) / radius
         places = np.array(offsets(longitude, latitude, np.arctan2(up * y, x), distance))
         return places[:, 0], places[:, 1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -216,19 +217,16 @@ def safe_parts(path: str) -> list[str]:
     return kept or ["image"]
 
 
-def new_ids(entries: Sequence[Any], *, first: int = 1) -> list[Any]:
+def new_ids(entries: Sequence[object], *, first: int = 1) -> list[int | str]:
     """The id of each entry, as far as it has one that no other has; the others get new numbers."""
-    taken: set[Any] = set()
-    found: list[Any] = []
+    taken: set[int | str] = set()
+    found: list[int | str | None] = []
     for told in entries:
-        good = isinstance(told, (int, str)) and not isinstance(told, bool) and told not in taken
-        found.append(told if good else None)
-        if good:
+        if isinstance(told, (int, str)) and not isinstance(told, bool) and told not in taken:
+            found.append(told)
             taken.add(told)
+        else:
+            found.append(None)
     numbers = [told for told in taken if isinstance(told, int)]
-    following = max([first - 1, *numbers]) + 1
-    for at, told in enumerate(found):
-        if told is None:
-            found[at] = following
-            following += 1
-    return found
+    following = itertools.count(max([first - 1, *numbers]) + 1)
+    return [next(following) if told is None else told for told in found]

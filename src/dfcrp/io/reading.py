@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -478,7 +477,7 @@ def read_items(
     min_diameter: float | None = None,
     exclude_experts: str | Sequence[str] = (),
     candidates: PathLike | None = None,
-    looked: Any = None,
+    looked: object = None,
     image_names: str = "auto",
     join_categories: Joins = None,
 ) -> Items:
@@ -583,7 +582,7 @@ def _of_items(
     return replace(tables, only_on={n: told.pop() for n, told in named.items() if len(told) == 1})
 
 
-def _with_looks(items: Items, pairs: Any, looked: Any) -> Items:
+def _with_looks(items: Items, pairs: object, looked: object) -> Items:
     """With who looked; what is wrong with it is said of the file that was given."""
     try:
         return with_looks(items, pairs, tell=looked is not None)
@@ -599,7 +598,7 @@ def read_markings(
     image: str | Sequence[str] | None = None,
     min_diameter: float | None = None,
     exclude_experts: str | Sequence[str] = (),
-    looked: Any = None,
+    looked: object = None,
     image_names: str = "auto",
     join_categories: Joins = None,
 ) -> Items:

@@ -34,7 +34,7 @@ class CodedColumn(Sequence[str]):
     def __iter__(self) -> Iterator[str]:
         return iter(self.each(self.words).tolist())
 
-    def each(self, values: Sequence[Any]) -> Array:
+    def each(self, values: Sequence[object]) -> Array:
         """A value for each of the words, row by row."""
         column = np.empty(len(values), object)
         column[:] = values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
@@ -111,7 +111,7 @@ class Items:
     looked: NDArray[np.str_] | None = None
     footprints: Mapping[Look, Footprint] | None = None
     sources: tuple[Source, ...] = ()
-    filters: Mapping[str, Any] = field(default_factory=dict)
+    filters: Mapping[str, object] = field(default_factory=dict)
     site: Site = field(default_factory=Site)
     origin: NDArray[np.float64] | None = None
     notes: tuple[str, ...] = ()
@@ -120,7 +120,7 @@ class Items:
     decided: Decided | None = None
     given: Items | None = None
     start: NDArray[np.int64] | None = None
-    updates: tuple[Mapping[str, Any], ...] = ()
+    updates: tuple[Mapping[str, object], ...] = ()
 
     def __post_init__(self) -> None:
         arrays = [getattr(self, item.name) for item in fields(self)]
@@ -225,7 +225,7 @@ class Items:
     ) -> Items:
         """Circles by their centres and diameters; the rest is as in `from_columns`."""
         columns = {"x": x, "y": y, "diameter": diameter}
-        about: Any = {"image": image, "id": id, "truth": truth, "person": person}
+        about: Json = {"image": image, "id": id, "truth": truth, "person": person}
         about |= {"category": category, "score": score}
         return cls.from_columns(columns, expert, **about, looked=looked, site=site)
 
@@ -246,7 +246,7 @@ class Items:
     @classmethod
     def from_frame(
         cls,
-        frame: Any,
+        frame: object,
         kind: str = "circles",
         *,
         columns: ColumnChoice = None,
@@ -612,7 +612,7 @@ class Items:
         )
 
 
-def _length(columns: Mapping[str, Any]) -> int:
+def _length(columns: Mapping[str, Sized]) -> int:
     return len(next(iter(columns.values())))
 
 
@@ -636,7 +636,7 @@ def _warned(doubts: Sequence[str]) -> list[str]:
     return [DOUBTFUL + text for text in doubts]
 
 
-def _refuse_other_columns(likelihood: Likelihood, columns: Mapping[str, Any]) -> None:
+def _refuse_other_columns(likelihood: Likelihood, columns: Mapping[str, object]) -> None:
     wanted = likelihood.columns
     if not columns:
         raise InputError(f"{likelihood.name} need at least one column that describes them")
@@ -672,7 +672,7 @@ def _codes(values: Array) -> Array:
     return encode(values.tolist())[1] if values.dtype.kind == "U" else values
 
 
-def _add_names(hasher: Any, names: list[str] | None) -> None:
+def _add_names(hasher: hashlib._Hash, names: list[str] | None) -> None:
     distinct, codes = ((), None) if names is None else encode(names)
     # Lengths keep ("ab", "c") apart from ("a", "bc").
     hasher.update(repr([len(name) for name in distinct]).encode())

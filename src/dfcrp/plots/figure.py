@@ -45,7 +45,7 @@ class Shared(Protocol):
         """DBSCAN's labels, or {min_experts: labels}."""
 
     @property
-    def evaluation(self) -> Mapping[str, Any] | None:
+    def evaluation(self) -> Mapping[str, object] | None:
         """As in evaluation.json."""
 
     @property
@@ -175,7 +175,7 @@ class Figure(Generic[T, A]):
         missing = (need for need in self.needs if not need.met(posterior))
         return next((need.refusal(posterior) for need in missing), "")
 
-    def prepare(self, posterior: Posterior, *args: Any, **options: Any) -> T:
+    def prepare(self, posterior: Posterior, *args: object, **options: object) -> T:
         """The table behind the figure."""
         refusal = self.lacking(posterior)
         if refusal:
@@ -187,7 +187,7 @@ class Figure(Generic[T, A]):
         return self.drawing(table, ax)
 
     def plot(
-        self, posterior: Posterior, *args: Any, ax: A | None = None, **options: Any
+        self, posterior: Posterior, *args: object, ax: A | None = None, **options: object
     ) -> tuple[T, A]:
         """Prepare with ``options`` and draw."""
         table = self.prepare(posterior, *args, **options)

@@ -65,7 +65,7 @@ class _Reader:
         if self._open[-2:] == ["label", "name"]:
             self._letters += letters
 
-    def refuse_doctype(self, *_: Any) -> None:
+    def refuse_doctype(self, *_: object) -> None:
         raise InputError(
             f"{self.name}: the XML has a document type, which CVAT's files do not have; remove it"
         )
@@ -210,7 +210,7 @@ def _shape(kind: str, numbers: tuple[float, ...]) -> tuple[str, dict[str, str]]:
     return "ellipse", {**{key: repr(value) for key, value in place.items()}, **turned}
 
 
-def _whole(value: Any) -> int | None:
+def _whole(value: object) -> int | None:
     """The number of an image, which is text in XML."""
     return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 10 else None
 

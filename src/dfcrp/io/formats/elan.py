@@ -8,7 +8,6 @@ that refer to others have no times of their own and are left out.
 from __future__ import annotations
 
 import math
-from typing import Any
 from xml.parsers import expat
 
 from dfcrp.errors import InputError
@@ -61,7 +60,7 @@ class _ElanReader:
         self.value: list[str] | None = None
         spans.look(spans.recording)
 
-    def refuse_doctype(self, *_: Any) -> None:
+    def refuse_doctype(self, *_: object) -> None:
         """ELAN writes none."""
         raise InputError(f"{self.name}: a document type, which ELAN does not write; save it again")
 

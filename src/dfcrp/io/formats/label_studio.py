@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from dfcrp.errors import InputError
 from dfcrp.io.drawings import Drawings, Origin
@@ -77,7 +76,7 @@ def read_label_studio(file: GivenFile, options: ReadOptions) -> RawTable:
     return marks.table()
 
 
-def _size_of(task: Json) -> tuple[Any, ...]:
+def _size_of(task: Json) -> tuple[object, ...]:
     """The width and height of the image, which every result repeats."""
     found = task.get("annotations")
     for annotation in found if isinstance(found, list) else ():
@@ -150,7 +149,7 @@ def _image(task: Json) -> str | None:
     return next((text for value in names if (text := text_or_none(value))), None)
 
 
-def annotator(annotation: Mapping[str, Any]) -> str:
+def annotator(annotation: Mapping[str, object]) -> str:
     """Who made an annotation."""
     who = annotation.get("completed_by")
     if isinstance(who, dict):

@@ -60,7 +60,7 @@ def read_label_studio_spans(file: GivenFile, options: ReadOptions) -> RawTable:
     return spans.table()
 
 
-def _regions(result: Mapping[str, Any], where: str) -> Iterator[tuple[Any, Any, str | None]]:
+def _regions(result: Mapping[str, object], where: str) -> Iterator[tuple[Any, Any, str | None]]:
     """Starts, ends and labels of one result."""
     kind = str(result.get("type") or "")
     if kind not in TYPES:
@@ -74,7 +74,7 @@ def _regions(result: Mapping[str, Any], where: str) -> Iterator[tuple[Any, Any, 
         yield ends.get("start"), ends.get("end"), label
 
 
-def _document(task: Mapping[str, Any]) -> str | None:
+def _document(task: Mapping[str, object]) -> str | None:
     """The file of a task; of a text, which has none, the task's number."""
     data = task.get("data")
     names = data.values() if isinstance(data, dict) else ()

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dfcrp.errors import InputError
 from dfcrp.io.drawings import NO_CIRCLE, Drawings, Origin
@@ -155,7 +155,7 @@ def _last_of_each(found: list[_Classification], marks: Drawings) -> list[_Classi
     return [one for one in found if last[one.user, one.subject] is one]
 
 
-def _drawings(annotations: Any) -> Iterator[tuple[int, Json, str]]:
+def _drawings(annotations: object) -> Iterator[tuple[int, Json, str]]:
     """All marks with their numbers within a task, and its name, also those of tasks inside one."""
     waiting = [(0, annotations, "T0")]
     while waiting:
@@ -178,7 +178,7 @@ class _Answers(NamedTuple):
     of_mark: dict[tuple[str, int], str]
 
 
-def _answers(annotations: Any) -> _Answers:
+def _answers(annotations: object) -> _Answers:
     """All answers of a classification that are not part of a mark."""
     found = _Answers({}, {})
     waiting = [annotations]
@@ -215,7 +215,7 @@ def _details(mark: Json, at: int, label: str | None, asked: _Answers) -> dict[st
     return found
 
 
-def _in_words(value: Any) -> str | None:
+def _in_words(value: object) -> str | None:
     """An answer as text; None if it is none, or holds marks. Several are joined by +."""
     if isinstance(value, bool):
         return "yes" if value else "no"
