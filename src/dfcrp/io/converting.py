@@ -13,8 +13,6 @@ import numpy as np
 
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.files import opened, why
-from dfcrp.io.formats.geojson import write_geojson
-from dfcrp.io.formats.geopackage import write_geopackage
 from dfcrp.io.georeference import moved_to, scaled_spreads
 from dfcrp.io.reading import RUN_FILES, join, known_names, read_paths
 from dfcrp.io.registry import PathLike, writer_for
@@ -106,6 +104,9 @@ def write_table(
     list of Path
         The files written.
     """
+    from dfcrp.io.formats.geojson import write_geojson
+    from dfcrp.io.formats.geopackage import write_geopackage
+
     target = Path(path)
     writer = writer_for(target, to, table.sources.format)
     # A GeoPackage has them in any case.
