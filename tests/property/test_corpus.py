@@ -14,7 +14,7 @@ from dfcrp.errors import InputError, SettingsError
 from dfcrp.io import read_items, read_table
 from dfcrp.io.format import GivenFile
 from dfcrp.io.georeference import read_georeference
-from dfcrp.io.registry import FORMATS
+from dfcrp.io.registry import formats
 from dfcrp.settings.config import load_config, make_config, to_toml
 from fuzz.fuzz import Judge
 from fuzz.targets import AREAS, KINDS, PAIRS, TARGETS, Target
@@ -36,7 +36,7 @@ def test_read_or_refused(file: Path, tmp_path: Path) -> None:
 
 def test_every_format_is_a_target() -> None:
     assert {target.format for target in TARGETS.values() if target.format} == {
-        form.name for form in FORMATS if form.name != "other JSON"
+        form.name for form in formats() if form.name != "other JSON"
     }
 
 
@@ -64,7 +64,7 @@ def test_every_target_has_a_file_that_is_read(name: str, tmp_path: Path) -> None
         kind = "points" if name in drawn else "intervals" if name in on_line else None
         assert len(read_table(path, kind))
         form = next(
-            form for form in FORMATS if form.recognises(GivenFile(name, path, path.read_bytes()))
+            form for form in formats() if form.recognises(GivenFile(name, path, path.read_bytes()))
         )
         assert form.name == target.format
 

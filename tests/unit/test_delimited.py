@@ -15,7 +15,7 @@ from dfcrp.errors import DfcrpWarning, InputError, SettingsError
 from dfcrp.io import read_markings
 from dfcrp.io.format import GivenFile
 from dfcrp.io.formats.delimited import sniff
-from dfcrp.io.registry import FORMATS
+from dfcrp.io.registry import formats
 from dfcrp.items.columns import ABOUT, ABOUT_ELSE, GEOGRAPHIC, SAID, SPELLINGS, recognise
 from dfcrp.likelihoods.registry import likelihood_named
 from shared_data import highlands_path
@@ -378,8 +378,8 @@ def test_sniffs(text: str, delimiter: str, quote: str) -> None:
 
 
 def test_the_last_format_takes_what_no_other_claims() -> None:
-    assert FORMATS[-1].name == "delimited text"
-    assert FORMATS[-1].recognises(GivenFile("anything", Path("anything"), b"\0"))
+    assert formats()[-1].name == "delimited text"
+    assert formats()[-1].recognises(GivenFile("anything", Path("anything"), b"\0"))
 
 
 def test_truth_is_read(write: Write) -> None:

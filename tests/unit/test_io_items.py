@@ -16,7 +16,7 @@ import format_samples as samples
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError
 from dfcrp.io import read_items, read_markings, read_table
 from dfcrp.io.format import GivenFile
-from dfcrp.io.registry import FORMATS
+from dfcrp.io.registry import formats
 from dfcrp.likelihoods.registry import likelihood_named
 
 
@@ -431,7 +431,7 @@ def test_every_format_gives_the_kinds_it_can_hold(
 @pytest.mark.parametrize("format_name", samples.SINGLE_FILES)
 def test_drawings_are_no_records(tmp_path: Path, format_name: str, kind: str) -> None:
     name, content = samples.SINGLE_FILES[format_name]
-    form = next(f for f in FORMATS if f.recognises(GivenFile(name, Path(name), content)))
+    form = next(f for f in formats() if f.recognises(GivenFile(name, Path(name), content)))
     if form.kinds is None:
         pytest.skip("a table")
     with pytest.raises(InputError, match=rf"{form.name} files hold circles, .*not {kind}"):

@@ -21,7 +21,7 @@ from dfcrp.likelihoods.record.report import dependent_fields
 from dfcrp.posterior import model_fit
 from dfcrp.posterior.saving import write_results
 from dfcrp.priors.detection import fit as detection_fit
-from dfcrp.priors.detection.replicate import Replicator
+from dfcrp.priors.detection.fit import Replicator
 from dfcrp.report import write_overview, write_report
 from dfcrp.summaries.agreement import agreement
 from dfcrp.summaries.fit import Check, ModelFit

@@ -116,8 +116,13 @@ posterior.summary(), posterior.catalogue()
 print(*(name for name in sys.modules if name.startswith("dfcrp.")))
 """
 #: What such a run has no use for.
-BESIDE = ("priors.detection", "priors.attraction", "likelihoods.record", "moves.paper", "report")
-BESIDE_MODULES = tuple(f"dfcrp.{name}" for name in (*BESIDE, "craterstats", "posterior.sizes"))
+BESIDE = (
+    *("priors.detection", "priors.attraction", "likelihoods.record", "moves.paper", "report"),
+    *("craterstats", "posterior.sizes"),
+    # Nothing is read from a file, nor written to one.
+    *("io.formats", "io.spans", "io.outgoing"),
+)
+BESIDE_MODULES = tuple(f"dfcrp.{name}" for name in BESIDE)
 
 
 def test_a_run_loads_no_part_that_it_does_not_use():

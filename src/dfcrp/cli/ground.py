@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,6 +11,7 @@ import click
 
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.settings.values import IMAGE_Y
+from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items
@@ -152,7 +153,7 @@ def _with_options(command: C, *options: Callable[[C], C]) -> C:
     return command
 
 
-def told_site(site: Site, options: Mapping[str, Any]) -> Site:
+def told_site(site: Site, options: Json) -> Site:
     """The site with what the options say of it."""
     from dfcrp.items.site import body_radius
 
@@ -169,7 +170,7 @@ def told_site(site: Site, options: Mapping[str, Any]) -> Site:
     return dataclasses.replace(site, **told)
 
 
-def image_settings(options: Mapping[str, Any]) -> Json:
+def image_settings(options: Json) -> Json:
     """The options of the image that were given, as settings; the file is looked for."""
     given = {name: options[name] for name in IMAGE_OPTIONS if options[name] is not None}
     if "images_from" in given:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from dfcrp.cli.ground import likelihood_option
+from dfcrp.values import Json
 
 if TYPE_CHECKING:
     import pandas
@@ -65,7 +66,7 @@ def command(run: Path, as_json: bool, queue: int | None, likelihood: str | None)
         click.echo(f"{len(listed):,} {plural(word)} {words}: {names}".rstrip(": "))
 
 
-def status_of(posterior: Posterior) -> dict[str, Any]:
+def status_of(posterior: Posterior) -> Json:
     """Images by what is to be done with them, by their names in the data, and a row for each."""
     from dfcrp.errors import InputError
 

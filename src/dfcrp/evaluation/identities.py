@@ -21,8 +21,9 @@ from scipy.sparse.csgraph import connected_components
 from dfcrp.errors import InputError, SettingsError, did_you_mean
 from dfcrp.io.registry import read_file
 from dfcrp.io.tables import ReadOptions
-from dfcrp.items.checks import quoted, to_names, to_numbers
+from dfcrp.items.checks import Cells, quoted, to_names, to_numbers
 from dfcrp.items.columns import ABOUT, ABOUT_ELSE, ColumnChoice, parse_pairs, plain, quoted_names
+from dfcrp.items.items import Items
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -72,7 +73,7 @@ def has_entities(source: object, choice: ColumnChoice = None) -> bool:
             raw, _ = read_file(path.name, path, ReadOptions(kind="records"))
         except InputError:  # no table: it is read as what it is, or refused, in its turn
             return False
-        header: Sequence[Any] = raw.header
+        header: Sequence[object] = raw.header
     else:
         header = (
             list(source) if isinstance(source, Mapping) else list(getattr(source, "columns", ()))
@@ -91,7 +92,7 @@ def read_identities(source: Any, name: str, choice: ColumnChoice = None) -> Tabl
         return _table(path.name, list(raw.header), list(raw.columns), places, choice)
     if isinstance(source, Mapping) or hasattr(source, "columns"):
         titles = list(source) if isinstance(source, Mapping) else list(source.columns)
-        cells = [np.asarray(source[title], dtype=object) for title in titles]
+        cells: Sequence[Cells] = [np.asarray(source[title], dtype=object) for title in titles]
     else:
         pairs = [tuple(pair) for pair in source]
         if any(len(pair) != 2 for pair in pairs):
@@ -104,7 +105,7 @@ def read_identities(source: Any, name: str, choice: ColumnChoice = None) -> Tabl
 
 
 def _table(
-    name: str, header: list[str], cells: list[Any], places: list[str], choice: ColumnChoice
+    name: str, header: list[str], cells: Sequence[Cells], places: list[str], choice: ColumnChoice
 ) -> Table:
     at = _roles(name, header, parse_pairs(choice))
     columns = {role: to_names(cells[k]) for role, k in at.items() if role not in ("p", "match")}
@@ -164,7 +165,7 @@ def _roles(name: str, header: list[str], chosen: Mapping[str, str]) -> dict[str,
     )
 
 
-def _yes_or_no(cells: Any, title: str, places: Sequence[str]) -> NDArray[np.bool_]:
+def _yes_or_no(cells: Cells, title: str, places: Sequence[str]) -> NDArray[np.bool_]:
     names = [cell.casefold().removesuffix(".0") for cell in to_names(cells)]
     for row, cell in enumerate(names):
         if cell not in YES | NO:
@@ -178,7 +179,7 @@ def _yes_or_no(cells: Any, title: str, places: Sequence[str]) -> NDArray[np.bool
 class Records:
     """The records of a run, by all the names they may be called by; or, without a run, any."""
 
-    def __init__(self, items: Any = None) -> None:
+    def __init__(self, items: Items | None = None) -> None:
         self.open = items is None
         self.names: list[str] = [] if items is None else items.id.tolist()
         self.rows: dict[str, list[int]] = {}

@@ -83,7 +83,7 @@ class Objects:
         """The rows that a mask, or numbers of rows, choose."""
         rows = np.flatnonzero(keep) if keep.dtype == np.bool_ else keep
 
-        def some(values: Any) -> Any:
+        def some(values: Array | None) -> Array | None:
             return None if values is None else values[rows]
 
         return replace(
@@ -98,7 +98,7 @@ class Objects:
 
     def in_order(self) -> Objects:
         """Sorted by what they are, so that no result depends on the order of rows."""
-        keys: list[Any] = [*self.numbers.values(), *self.columns.values()]
+        keys: list[Array] = [*self.numbers.values(), *self.columns.values()]
         keys += [one for one in (self.score, self.category, self.image) if one is not None]
         return self.select(np.lexsort(keys))
 

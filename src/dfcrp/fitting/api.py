@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 from numpy.typing import ArrayLike
 
@@ -60,6 +60,7 @@ from dfcrp.sampling.runner import TimeLimit
 from dfcrp.settings.config import AnyConfig, Config, Requested, read_settings, resolve, with_run
 from dfcrp.settings.keywords import FitSettings, expanded, refuse_unknown
 from dfcrp.summaries.consensus import PAPER_EDGES, choose_edges
+from dfcrp.values import Json
 
 #: The prior of records of one list, unless somebody names one: any two may be of one object.
 FOR_ONE_LIST = "crp"
@@ -93,12 +94,12 @@ def items_given(
     return items if decisions is None else decided(items, decisions), asked
 
 
-def decided(items: Items, decisions: Any) -> Items:
+def decided(items: Items, decisions: object) -> Items:
     """The items with what was decided of them, from a file or a table."""
     return with_decisions(items, decision_rows(decisions))
 
 
-def decision_rows(decisions: Any) -> tuple[Decision, ...]:
+def decision_rows(decisions: object) -> tuple[Decision, ...]:
     """All rows of a file or a table of decisions."""
     if isinstance(decisions, (str, os.PathLike)):
         return read_decisions(Path(decisions))
@@ -205,12 +206,12 @@ def refuse_several_images(items: Items) -> None:
 
 @expanded
 def fit(
-    items: Any,
+    items: object,
     *,
     families: ArrayLike | None = None,
     candidates: ArrayLike | None = None,
-    looked: Any = None,
-    decisions: Any = None,
+    looked: object = None,
+    decisions: object = None,
     config: AnyConfig = None,
     out: str | os.PathLike[str] | None = None,
     progress: bool | Listener | None = None,
@@ -496,7 +497,7 @@ def continue_run(
     return posterior
 
 
-def _changed(config: Config, changes: Mapping[str, Any], scans: int) -> Config:
+def _changed(config: Config, changes: Json, scans: int) -> Config:
     """The settings for what is to come; fewer scans than there are would be none of that."""
     run = config.run
     if "scans" in changes and "max_scans" in changes:

@@ -28,6 +28,7 @@ from dfcrp.items.learned import Learned
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.sampling.learned import learned_of
 from dfcrp.settings.config import Config, read_settings, resolve
+from dfcrp.values import Json
 
 #: Settings of a run that an update may change; the others belong to the model.
 CHANGES = ("scans", "burn_in", "thin", "max_scans", "max_minutes", "workers", "seed")
@@ -35,12 +36,12 @@ CHANGES = ("scans", "burn_in", "thin", "max_scans", "max_minutes", "workers", "s
 
 def update(
     posterior: Posterior,
-    items: Any = None,
+    items: object = None,
     *,
-    decisions: Any = None,
+    decisions: object = None,
     out: str | os.PathLike[str] | None = None,
     progress: bool | Callable[[Any], None] | None = None,
-    **changes: Any,
+    **changes: object,
 ) -> Posterior:
     """Go on with more items, corrected ones and decisions; ``Posterior.update`` is the same.
 
@@ -74,7 +75,7 @@ def update(
 
 
 def prepare_update(
-    posterior: Posterior, items: Any, decisions: Any, changes: dict[str, Any]
+    posterior: Posterior, items: object, decisions: object, changes: Json
 ) -> tuple[Items, Config]:
     """All items, with where chains begin and what the update adds, and the settings."""
     if posterior.whole is not None:

@@ -8,14 +8,11 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.files import opened, why
-from dfcrp.io.formats.geojson import write_geojson
-from dfcrp.io.formats.geopackage import write_geopackage
 from dfcrp.io.georeference import moved_to, scaled_spreads
 from dfcrp.io.reading import RUN_FILES, join, known_names, read_paths
 from dfcrp.io.registry import PathLike, writer_for
@@ -27,6 +24,7 @@ from dfcrp.items.site import UNITS, Site
 from dfcrp.items.source_tables import LARGEST_TABLES, SOURCE_TABLES, SourceTables
 from dfcrp.likelihoods.registry import is_own
 from dfcrp.settings.config import LARGEST_CONFIG, parse_config
+from dfcrp.values import Array
 
 CATALOGUE = "catalogue.csv"
 #: What is in doubt of an object, the first that there is; and between which probabilities it is.
@@ -106,6 +104,9 @@ def write_table(
     list of Path
         The files written.
     """
+    from dfcrp.io.formats.geojson import write_geojson
+    from dfcrp.io.formats.geopackage import write_geopackage
+
     target = Path(path)
     writer = writer_for(target, to, table.sources.format)
     # A GeoPackage has them in any case.
@@ -204,7 +205,9 @@ def _doubtful(table: ReadTable) -> ReadTable:
     return table.select(doubtful)
 
 
-def from_run_or_files(table: ReadTable, ids_from: str | None, size: Any) -> ReadTable:
+def from_run_or_files(
+    table: ReadTable, ids_from: str | None, size: tuple[int, int] | None
+) -> ReadTable:
     """With ids of one of the files, and a size for images of which no file says it."""
     sources = table.sources
     if ids_from is not None:
@@ -278,7 +281,7 @@ def placed(table: ReadTable, longitude: float, latitude: float, *, y_down: bool)
     )
     up, radius = -1.0 if y_down else 1.0, site.body_radius_km
 
-    def change(x: Any, y: Any) -> tuple[Any, Any]:
+    def change(x: Array, y: Array) -> tuple[Array, Array]:
         distance = np.hypot(x, y) / radius
         places = np.array(offsets(longitude, latitude, np.arctan2(up * y, x), distance))
         return places[:, 0], places[:, 1]

@@ -157,7 +157,14 @@ class Drawings:
         self._marks.append(Mark(origin, "polygon", points=self.pairs(origin, points)))
 
     def box(
-        self, origin: Origin, left: Any, top: Any, width: Any, height: Any, *, angle: object = 0.0
+        self,
+        origin: Origin,
+        left: object,
+        top: object,
+        width: object,
+        height: object,
+        *,
+        angle: object = 0.0,
     ) -> None:
         """Take a box; ``angle`` turns it about its centre."""
         x, y = self.number(origin, left, "x"), self.number(origin, top, "y")
@@ -177,7 +184,7 @@ class Drawings:
         path: str | None,
         *,
         number: str | None = None,
-        size: Sequence[Any] = (),
+        size: Sequence[object] = (),
         fields: Mapping[str, object] | None = None,
     ) -> str | None:
         """The name that stands for an image here, until all lists are read.
@@ -226,7 +233,7 @@ class Drawings:
                 self._nothing(), tuple(self._looked), pictures, tuple(self._left_out)
             )
         header = list(COLUMNS[self.options.kind])
-        columns: list[Sequence[Any]] = [list(column) for column in zip(*numbers, strict=True)]
+        columns: list[Sequence[object]] = [list(column) for column in zip(*numbers, strict=True)]
         titles = {"label": "category"}
         for role in ("expert", "image", "label", "score"):
             cells = [getattr(origin, role) for origin in origins]
@@ -267,7 +274,7 @@ class Drawings:
             return
         named = {key: picture for picture, key in self._images.items()}
         own = [(mark.origin.expert, mark.origin.image) for mark in self._marks]
-        found: dict[tuple[Any, ...], set[str]] = {}
+        found: dict[tuple[object, ...], set[str]] = {}
         for expert, key in [*own, *((expert, key) for key, expert in self._looked)]:
             picture = named.get(key or "")
             if picture is not None and picture.number is not None:

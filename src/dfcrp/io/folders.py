@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dfcrp.io.format import GivenFile
-from dfcrp.io.formats.audacity import looks_like_audacity
-from dfcrp.io.formats.yolo import has_row_of_yolo, is_text_of_yolo, looks_like_yolo
 from dfcrp.io.registry import FOLDER_ENDINGS
 from dfcrp.items.columns import quoted_names
 
@@ -54,6 +52,9 @@ def files_in(path: Path) -> FolderFiles:
 
 def _readable(root: Path, there: Sequence[Path]) -> FolderFiles:
     """Which of these files are read."""
+    from dfcrp.io.formats.audacity import looks_like_audacity
+    from dfcrp.io.formats.yolo import has_row_of_yolo, is_text_of_yolo, looks_like_yolo
+
     labels = [file for file in there if _is_text(file, looks_like_audacity)]
     yolo = [file for file in there if _is_text(file, looks_like_yolo)]
     if not yolo and not labels:

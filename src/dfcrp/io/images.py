@@ -111,7 +111,7 @@ def _renamed(
 ) -> ReadTable:
     """A table with other names of images, by their name alone or with the expert before it."""
 
-    def name(expert: Any, image: str) -> str:
+    def name(expert: str | None, image: str) -> str:
         whose = table.stem if expert is None else expert
         return own.get(image, image) if own else names[whose, image]
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dfcrp.items.checks import to_numbers
 from dfcrp.items.coded import CodedColumn, NumberColumn
+from dfcrp.values import Json
 
 #: Smaller files are read row by row, in a moment.
 LARGE_BYTES = 4_000_000
@@ -119,7 +120,7 @@ def _parsed(data: bytes, delimiter: str, kinds: dict[int, str]) -> Any:
     )
 
 
-def _all_digits(version: str) -> dict[str, Any]:
+def _all_digits(version: str) -> Json:
     """What has pandas read numbers as Python does; later versions always do, and do not like it."""
     major, minor = map(int, version.split(".")[:2])
     return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +30,7 @@ def read_looked(path: PathLike) -> Looked:
     if file.suffix.lower() in (".geojson", ".json"):
         return _looked_geojson(file)
     table, _ = read_file(file.name, file, ReadOptions(kind="records"))
-    found: dict[str, list[Any]] = {}
+    found: dict[str, list[str]] = {}
     for role in ("image", "expert"):
         names = ABOUT[role] | ABOUT_ELSE.get(role, frozenset())
         at = [k for k, title in enumerate(table.header) if plain(title) in names]

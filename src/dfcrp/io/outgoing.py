@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from dfcrp.io.tables import LENGTHS, ReadTable, only_one_list
 from dfcrp.items.checks import to_names
 from dfcrp.items.image_names import Mention
 from dfcrp.items.source_tables import CategoryEntry, ImageEntry, SourceTables
+from dfcrp.values import Json
 
 #: Where an object's score comes from: the first of these columns that a catalogue has.
 SCORES = ("p_real", "p_consensus")
@@ -39,7 +41,7 @@ class OutImage:
     rows: Sequence[int]
 
     @property
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> Json:
         """The same, field by field."""
         return {} if self.entry is None else dict(self.entry.fields)
 
@@ -116,7 +118,7 @@ class Outgoing:
         return [found[name] for name in self.names]
 
     @cached_property
-    def categories(self) -> dict[str, dict[str, Any]]:
+    def categories(self) -> dict[str, Json]:
         """What a file of the same format says of each category, by name; {} of the others."""
         known = self.own.first_of_each()[1]
         others = self.sources.first_of_each()[1]
@@ -215,19 +217,16 @@ def safe_parts(path: str) -> list[str]:
     return kept or ["image"]
 
 
-def new_ids(entries: Sequence[Any], *, first: int = 1) -> list[Any]:
+def new_ids(entries: Sequence[object], *, first: int = 1) -> list[int | str]:
     """The id of each entry, as far as it has one that no other has; the others get new numbers."""
-    taken: set[Any] = set()
-    found: list[Any] = []
+    taken: set[int | str] = set()
+    found: list[int | str | None] = []
     for told in entries:
-        good = isinstance(told, (int, str)) and not isinstance(told, bool) and told not in taken
-        found.append(told if good else None)
-        if good:
+        if isinstance(told, (int, str)) and not isinstance(told, bool) and told not in taken:
+            found.append(told)
             taken.add(told)
+        else:
+            found.append(None)
     numbers = [told for told in taken if isinstance(told, int)]
-    following = max([first - 1, *numbers]) + 1
-    for at, told in enumerate(found):
-        if told is None:
-            found[at] = following
-            following += 1
-    return found
+    following = itertools.count(max([first - 1, *numbers]) + 1)
+    return [next(following) if told is None else told for told in found]

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +50,7 @@ from dfcrp.items.looks import with_looks
 from dfcrp.items.site import DOUBTFUL, MOST_UNUSED, Site, Source
 from dfcrp.items.source_tables import FileTables, Gathered, SourceFile, SourceTables
 from dfcrp.likelihoods.registry import likelihood_named
+from dfcrp.values import Json
 
 MOST_NAMED = 3
 """Files that a message about several names."""
@@ -301,7 +301,7 @@ def _joined(parts: Sequence[ReadTable]) -> ReadTable:
     columns = {
         role: np.concatenate([part.columns[role] for part in parts]) for role in first.columns
     }
-    about: dict[str, Any] = {}
+    about: Json = {}
     for role in ("expert", "image", "person", "truth"):
         if role in first.about:
             about[role] = [value for part in parts for value in part.about[role]]
@@ -400,7 +400,7 @@ def _common_site(parts: Sequence[ReadTable]) -> Site:
                 f"{parts[0].name} is in {sites[0].units}, {part.name} in "
                 f"{part.site.units}; convert one of them, or name other columns"
             )
-    agreed: dict[str, Any] = {}
+    agreed: Json = {}
     for key in ("body_radius_km", "area_km2", "boundary"):
         known = {value for site in sites if (value := getattr(site, key))}
         if len(known) == 1:
@@ -477,7 +477,7 @@ def read_items(
     min_diameter: float | None = None,
     exclude_experts: str | Sequence[str] = (),
     candidates: PathLike | None = None,
-    looked: Any = None,
+    looked: object = None,
     image_names: str = "auto",
     join_categories: Joins = None,
 ) -> Items:
@@ -582,7 +582,7 @@ def _of_items(
     return replace(tables, only_on={n: told.pop() for n, told in named.items() if len(told) == 1})
 
 
-def _with_looks(items: Items, pairs: Any, looked: Any) -> Items:
+def _with_looks(items: Items, pairs: object, looked: object) -> Items:
     """With who looked; what is wrong with it is said of the file that was given."""
     try:
         return with_looks(items, pairs, tell=looked is not None)
@@ -598,7 +598,7 @@ def read_markings(
     image: str | Sequence[str] | None = None,
     min_diameter: float | None = None,
     exclude_experts: str | Sequence[str] = (),
-    looked: Any = None,
+    looked: object = None,
     image_names: str = "auto",
     join_categories: Joins = None,
 ) -> Items:

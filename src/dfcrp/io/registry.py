@@ -5,35 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
 from dfcrp.errors import InputError, SettingsError, did_you_mean
 from dfcrp.io.format import Format, GivenFile, Writer
-from dfcrp.io.formats import (
-    audacity,
-    coco,
-    conll,
-    craterstats,
-    cvat,
-    delimited,
-    doccano,
-    elan,
-    geojson,
-    geopackage,
-    label_studio,
-    label_studio_spans,
-    labelme,
-    panoptes,
-    parquet,
-    particles,
-    shapefiles,
-    sliderunner,
-    textgrid,
-    via,
-    yolo,
-    zooniverse,
-)
 from dfcrp.io.tables import RawTable, ReadOptions
 from dfcrp.io.text import decode, load_json
 from dfcrp.memory import in_words, refuse_more_than_memory
@@ -69,42 +46,79 @@ def _refuse_unknown_json(file: GivenFile, _: ReadOptions) -> RawTable:
     )
 
 
-FORMATS: tuple[Format, ...] = (
-    # The first format that recognises a file reads it: those with a mark in their first bytes,
-    # then those known by keys or a header. Delimited text has no mark of its own, so it takes
-    # what no other format claims, says what is wrong with it, and stays last.
-    parquet.FORMAT,
-    shapefiles.FORMAT,
-    sliderunner.FORMAT,
-    cvat.FORMAT,
-    zooniverse.FORMAT,
-    panoptes.FORMAT,
-    via.CSV,
-    via.JSON,
-    geojson.FORMAT,
-    labelme.FORMAT,
-    label_studio_spans.FORMAT,
-    label_studio.FORMAT,
-    textgrid.FORMAT,
-    elan.FORMAT,
-    doccano.FORMAT,
-    conll.FORMAT,
-    audacity.FORMAT,
-    coco.FORMAT,
-    Format("other JSON", _ends_in_json, _refuse_unknown_json, kinds=None),
-    yolo.FORMAT,
-    particles.FORMAT,
-    craterstats.FORMAT,
-    delimited.FORMAT,
-)
+@cache
+def formats() -> tuple[Format, ...]:
+    """All formats. Their modules are loaded when a file is first read or written."""
+    from dfcrp.io.formats import (
+        audacity,
+        coco,
+        conll,
+        craterstats,
+        cvat,
+        delimited,
+        doccano,
+        elan,
+        geojson,
+        label_studio,
+        label_studio_spans,
+        labelme,
+        panoptes,
+        parquet,
+        particles,
+        shapefiles,
+        sliderunner,
+        textgrid,
+        via,
+        yolo,
+        zooniverse,
+    )
 
-WRITERS: dict[str, Writer] = {
-    **{ending: writer for form in FORMATS for ending, writer in form.writers},
-    **dict(geopackage.WRITERS),
-}
+    return (
+        # The first format that recognises a file reads it: those with a mark in their first bytes,
+        # then those known by keys or a header. Delimited text has no mark of its own, so it takes
+        # what no other format claims, says what is wrong with it, and stays last.
+        parquet.FORMAT,
+        shapefiles.FORMAT,
+        sliderunner.FORMAT,
+        cvat.FORMAT,
+        zooniverse.FORMAT,
+        panoptes.FORMAT,
+        via.CSV,
+        via.JSON,
+        geojson.FORMAT,
+        labelme.FORMAT,
+        label_studio_spans.FORMAT,
+        label_studio.FORMAT,
+        textgrid.FORMAT,
+        elan.FORMAT,
+        doccano.FORMAT,
+        conll.FORMAT,
+        audacity.FORMAT,
+        coco.FORMAT,
+        Format("other JSON", _ends_in_json, _refuse_unknown_json, kinds=None),
+        yolo.FORMAT,
+        particles.FORMAT,
+        craterstats.FORMAT,
+        delimited.FORMAT,
+    )
 
-#: Formats of annotation tools, by what ``--to`` calls them.
-TARGETS: dict[str, Format] = {form.target: form for form in FORMATS if form.target is not None}
+
+@cache
+def _writers() -> dict[str, Writer]:
+    """What writes a file, by the ending of its name."""
+    from dfcrp.io.formats import geopackage
+
+    return {
+        **{ending: writer for form in formats() for ending, writer in form.writers},
+        **dict(geopackage.WRITERS),
+    }
+
+
+@cache
+def _targets() -> dict[str, Format]:
+    """Formats of annotation tools, by what ``--to`` calls them."""
+    return {form.target: form for form in formats() if form.target is not None}
+
 
 FOLDER_ENDINGS = (
     *(".json", ".geojson", ".xml", ".csv", ".parquet", ".diam", ".scc", ".shp"),
@@ -121,9 +135,11 @@ def read_file(name: str, path: Path, options: ReadOptions) -> tuple[RawTable, st
 
 def _read(file: GivenFile, options: ReadOptions) -> RawTable:
     """With the reader of its format; among YOLO's files any text is one of them."""
-    form = next(
-        form for form in FORMATS if (form is yolo.FORMAT if options.yolo else form.recognises(file))
-    )
+    from dfcrp.io.formats import yolo
+
+    form = yolo.FORMAT
+    if not options.yolo:
+        form = next(form for form in formats() if form.recognises(file))
     if form.kinds is not None and options.kind not in form.kinds:
         raise InputError(
             f"{file.name}: {form.name} files hold {', '.join(form.kinds)}, not {options.kind}; "
@@ -173,21 +189,22 @@ def writer_for(path: Path, to: str | None = None, came_from: str | None = None) 
     Endings that several formats have, and a name without one, are of the format that the items
     came from, if that is one of these.
     """
+    targets, writers = _targets(), _writers()
     if to is not None:
-        form = TARGETS.get(to)
+        form = targets.get(to)
         if form is None or form.write is None:
             raise SettingsError(
-                f"--to {to}{did_you_mean(to, TARGETS)}: it must be one of {', '.join(TARGETS)}"
+                f"--to {to}{did_you_mean(to, targets)}: it must be one of {', '.join(targets)}"
             )
         return form.write
-    origin = next((form for form in TARGETS.values() if form.name == came_from), None)
+    origin = next((form for form in targets.values() if form.name == came_from), None)
     if origin is not None and origin.write is not None and path.suffix.lower() == origin.ending:
         return origin.write
     name = path.name.lower()
-    for ending in sorted(WRITERS, key=len, reverse=True):
+    for ending in sorted(writers, key=len, reverse=True):
         if name.endswith(ending):
-            return WRITERS[ending]
+            return writers[ending]
     raise InputError(
         f"{path}: cannot tell the format from {path.suffix or 'a name without ending'!r}; "
-        f"end the name in {', '.join(WRITERS)}, or say it with --to ({', '.join(TARGETS)})"
+        f"end the name in {', '.join(writers)}, or say it with --to ({', '.join(targets)})"
     )

@@ -46,12 +46,12 @@ class Spans:
         below = options.below
         self.recording = None if below is None else str(PurePosixPath(below).with_suffix(""))
         self._rows: list[int] = []
-        self._cells: dict[str, list[Any]] = {"start": [], "end": []}
+        self._cells: dict[str, list[object]] = {"start": [], "end": []}
         self._left_out: list[LeftOut] = []
         self._looked: dict[FileLook, None] = {}
         self._notes: dict[str, None] = {}
 
-    def add(self, row: int, start: Any, end: Any, **said: Any) -> None:
+    def add(self, row: int, start: object, end: object, **said: object) -> None:
         """Take an interval; ``said`` are expert, image, category, score and others by title."""
         if _same(start, end):
             self.leave(row, NO_LENGTH)
@@ -105,7 +105,7 @@ class Spans:
         )
 
 
-def _same(start: Any, end: Any) -> bool:
+def _same(start: object, end: object) -> bool:
     first, last = to_numbers([start, end]).tolist()
     return bool(first == last)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from dfcrp.errors import InputError
 from dfcrp.items.checks import quoted
+from dfcrp.values import Json
 
 _BYTE_ORDER_MARKS = (
     # The mark of little-endian UTF-16 begins that of UTF-32, so the longer ones come first.
@@ -67,7 +68,7 @@ def parse_json(text: str, where: str) -> Any:
         raise InputError(f"{where}: the JSON is nested too deeply; export the file again") from None
 
 
-def as_object(value: object, where: str) -> dict[str, Any]:
+def as_object(value: object, where: str) -> Json:
     """Insist on {...}."""
     if isinstance(value, dict):
         return value

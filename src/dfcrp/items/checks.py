@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -274,9 +273,9 @@ def _refuse_unequal(cells: Mapping[str, Cells]) -> None:
         raise InputError("there are no items; give at least one")
 
 
-def _unique_ids(columns: Mapping[str, Any], place: Place) -> list[str]:
+def _unique_ids(columns: Mapping[str, list[str]], place: Place) -> list[str]:
     """The ids; with the expert, the image or both before them if each numbers its own items."""
-    ids: list[str] = columns["id"]
+    ids = columns["id"]
     if len(set(ids)) == len(ids):
         return ids
     for roles in (("expert",), ("image",), ("image", "expert")):

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dfcrp.values import Array
+
 
 @dataclass(frozen=True, eq=False)
 class CodedColumn(Sequence[str]):
@@ -32,7 +34,7 @@ class CodedColumn(Sequence[str]):
     def __iter__(self) -> Iterator[str]:
         return iter(self.each(self.words).tolist())
 
-    def each(self, values: Sequence[Any]) -> NDArray[Any]:
+    def each(self, values: Sequence[object]) -> Array:
         """A value for each of the words, row by row."""
         column = np.empty(len(values), object)
         column[:] = values

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dfcrp.errors import DfcrpWarning, InputError, SettingsError, did_you_mean
-from dfcrp.items.checks import quoted, to_names
+from dfcrp.items.checks import Cells, quoted, to_names
 from dfcrp.likelihoods.registry import HOMES, likelihood_named
+from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.likelihoods.base import Likelihood
@@ -233,7 +234,7 @@ def recognise(
     likelihood: Likelihood,
     choice: ColumnChoice,
     where: str,
-    cells: Sequence[object] | None = None,
+    cells: Sequence[Cells] | None = None,
 ) -> Roles:
     """Map each role that the table fills to the position of its column.
 
@@ -255,7 +256,7 @@ class _Recognition:
         likelihood: Likelihood,
         chosen: Mapping[str, str],
         where: str,
-        cells: Sequence[Any] | None = None,
+        cells: Sequence[Cells] | None = None,
     ) -> None:
         self.header = header
         self.cells = cells
@@ -488,7 +489,7 @@ class _Recognition:
 
 
 def suspects(
-    header: Sequence[str], columns: Sequence[object], roles: Roles
+    header: Sequence[str], columns: Sequence[Cells], roles: Roles
 ) -> list[tuple[str, str]]:
     """Columns without a role that look as if they had one: the role, and the column's name.
 
@@ -511,13 +512,13 @@ def suspects(
     return found
 
 
-def _image_files(cells: Any) -> bool:
+def _image_files(cells: Cells) -> bool:
     """Whether a column holds names of image files."""
     some = to_names(cells[:_LOOK_AT])
     return bool(some) and all(_IMAGE_FILE.search(name) for name in some)
 
 
-def _several(cells: Any) -> bool:
+def _several(cells: Cells) -> bool:
     """Whether a column holds different names."""
     return len(set(to_names(cells))) > 1
 
@@ -563,7 +564,7 @@ def titles_of(titles: Collection[str], likelihood: Likelihood) -> dict[str, str]
 
 def frame_columns(
     frame: Any, likelihood: Likelihood, choice: ColumnChoice = None
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
+) -> tuple[Json, Json, dict[str, str]]:
     """Columns of a data frame or a dict of columns: those that describe items and those about them.
 
     The third part has the frame's own name for each role, for messages.

@@ -170,7 +170,7 @@ def decisions_given(table: Any, name: str = "decisions") -> tuple[Decision, ...]
     )
 
 
-def _text(value: Any) -> Any:
+def _text(value: object) -> Any:
     if isinstance(value, (list, tuple)):
         return value
     missing = value is None or (isinstance(value, float) and math.isnan(value))
@@ -392,7 +392,7 @@ class Fewest:
             refuse_together(*self._found)
 
 
-def with_decisions(items: Items, decisions: Any) -> Items:
+def with_decisions(items: Items, decisions: object) -> Items:
     """The items together with what was decided of them, besides what had been before.
 
     Slips are left out, experts corrected; the rest is in ``Items.decided``. What stands and cannot

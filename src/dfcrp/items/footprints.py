@@ -147,7 +147,7 @@ def _from_wkt(text: str, where: str) -> list[Any]:
         lambda point: f"[{float(point[1])!r},{float(point[2])!r}]", text[text.index("(") :]
     )
     try:
-        found: list[Any] = json.loads(body.replace("(", "[").replace(")", "]"))
+        found: list[object] = json.loads(body.replace("(", "[").replace(")", "]"))
     except (ValueError, RecursionError):
         raise InputError(f"{where}: {quoted(text)} is not well-formed WKT") from None
     return found if text.lstrip()[:5].upper() == "MULTI" else [found]
@@ -160,7 +160,7 @@ def _from_geojson(shape: Mapping[str, object], where: str) -> list[Any]:
     if kind not in ("Polygon", "MultiPolygon"):
         raise InputError(f"{where}: a footprint is a Polygon or MultiPolygon, not {kind}")
     assert isinstance(inner, Mapping)
-    found: Any = inner.get("coordinates")
+    found: object = inner.get("coordinates")
     if kind == "Polygon":
         return [found]
     return list(found) if isinstance(found, Sequence) else []

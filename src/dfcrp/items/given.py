@@ -58,11 +58,11 @@ def items_of_tables(data: Any, kind: str, candidates: Any = None) -> Items | Non
     return items
 
 
-def _is_frame(data: Any) -> bool:
+def _is_frame(data: object) -> bool:
     return isinstance(data, Mapping) or len(getattr(data, "columns", ())) > 0
 
 
-def _frames(data: Any) -> Json:
+def _frames(data: object) -> Json:
     """Frames by the names of their lists: of a dict, or of a list numbers."""
     if isinstance(data, Mapping):
         there = data and all(hasattr(one, "columns") for one in data.values())

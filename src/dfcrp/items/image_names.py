@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from dfcrp.errors import InputError, SettingsError, did_you_mean
 from dfcrp.settings.values import IMAGE_NAMES
+from dfcrp.values import Json
 
 ENDINGS = (
     *("png", "jpg", "jpeg", "tif", "tiff", "bmp", "gif", "webp", "jp2", "img", "cub", "fits"),
@@ -44,7 +45,7 @@ def composed(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
-def in_one_spelling(about: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def in_one_spelling(about: Mapping[str, Any]) -> tuple[Json, list[str]]:
     """Names with accented letters as single characters (NFC), and how many were not."""
     found, notes = dict(about), []
     for role in ("expert", "person", "image", "category"):
@@ -90,7 +91,7 @@ class Mention:
     drawn: bool = False
     """Whether a drawing tool wrote it, so that what lies before a slash is a folder. Of a table
     only what ends like an image file is a path: other names may have any characters."""
-    fields: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    fields: Mapping[str, object] = field(default_factory=dict, compare=False)
     """What else the file says of it, for results that go back to the program."""
 
     @cached_property
@@ -109,7 +110,7 @@ class Mention:
         return _folded(self.parts)
 
     @cached_property
-    def order(self) -> tuple[Any, ...]:
+    def order(self) -> tuple[object, ...]:
         """To sort pictures by."""
         return self.path, self.number or "", self.size or (), self.drawn
 
@@ -135,7 +136,7 @@ class _Seen(NamedTuple):
     picture: Mention
 
 
-def _order(one: _Seen) -> tuple[Any, ...]:
+def _order(one: _Seen) -> tuple[object, ...]:
     return one.owner, one.picture.order
 
 
@@ -487,7 +488,7 @@ def _union(images: Sequence[_OneImage], key: Parts) -> _OneImage:
     return _OneImage(key, seen, {at for image in images for at in image.schemes})
 
 
-def _spelling(parts: Parts) -> tuple[Any, ...]:
+def _spelling(parts: Parts) -> tuple[object, ...]:
     """Of several spellings that with an ending, in lower case, counts."""
     name = parts[-1]
     return bool(_ENDING.search(name)), not _WHOLE.match(name), name.islower(), parts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
@@ -28,6 +28,7 @@ from dfcrp.likelihoods.base import Likelihood
 from dfcrp.likelihoods.registry import likelihood_named
 from dfcrp.priors.base import Zones
 from dfcrp.summaries.looked import Coverage
+from dfcrp.values import Array, Json
 
 #: What is known of an item besides the columns that describe it.
 ABOUT = ("expert", "image", "id", "truth", "person")
@@ -99,7 +100,7 @@ class Items:
     """
 
     kind: str
-    columns: Mapping[str, NDArray[Any]]
+    columns: Mapping[str, Array]
     expert: NDArray[np.str_]
     experts: tuple[str, ...]
     families: NDArray[np.int64]
@@ -113,7 +114,7 @@ class Items:
     looked: NDArray[np.str_] | None = None
     footprints: Mapping[Look, Footprint] | None = None
     sources: tuple[Source, ...] = ()
-    filters: Mapping[str, Any] = field(default_factory=dict)
+    filters: Mapping[str, object] = field(default_factory=dict)
     site: Site = field(default_factory=Site)
     origin: NDArray[np.float64] | None = None
     notes: tuple[str, ...] = ()
@@ -123,7 +124,7 @@ class Items:
     given: Items | None = None
     start: NDArray[np.int64] | None = None
     learned: Mapping[str, Learned] = field(default_factory=dict)
-    updates: tuple[Mapping[str, Any], ...] = ()
+    updates: tuple[Mapping[str, object], ...] = ()
 
     def __post_init__(self) -> None:
         arrays = [getattr(self, item.name) for item in fields(self)]
@@ -197,7 +198,7 @@ class Items:
         )
         said = checked_words({"category": category, "score": score}, _length(checked), where)
         roles = ("expert", "image", "person")
-        spelled: dict[str, Any] = {role: checked[role] for role in roles if role in checked}
+        spelled: Json = {role: checked[role] for role in roles if role in checked}
         if said.get("category") is not None:
             spelled["category"] = said["category"].tolist()
         names, notes = in_one_spelling(spelled)
@@ -228,7 +229,7 @@ class Items:
     ) -> Items:
         """Circles by their centres and diameters; the rest is as in `from_columns`."""
         columns = {"x": x, "y": y, "diameter": diameter}
-        about: Any = {"image": image, "id": id, "truth": truth, "person": person}
+        about: Json = {"image": image, "id": id, "truth": truth, "person": person}
         about |= {"category": category, "score": score}
         return cls.from_columns(columns, expert, **about, looked=looked, site=site)
 
@@ -249,7 +250,7 @@ class Items:
     @classmethod
     def from_frame(
         cls,
-        frame: Any,
+        frame: object,
         kind: str = "circles",
         *,
         columns: ColumnChoice = None,
@@ -375,7 +376,7 @@ class Items:
         return self._column("diameter")
 
     @property
-    def values(self) -> NDArray[Any]:
+    def values(self) -> Array:
         """All columns as one array, (n, columns)."""
         return np.column_stack(list(self.columns.values()))
 
@@ -502,7 +503,7 @@ class Items:
     def _with_rows(self, rows: NDArray[np.int64], looked: NDArray[np.str_] | None) -> Items:
         """These rows and looks; experts are those who looked, or else who have an item."""
 
-        def kept(values: NDArray[Any] | None) -> Any:
+        def kept(values: Array | None) -> Any:
             return None if values is None else values[rows]
 
         families = self.families[rows]
@@ -533,7 +534,7 @@ class Items:
             **self._decided_of(rows),
         )
 
-    def _decided_of(self, rows: NDArray[np.int64]) -> dict[str, Any]:
+    def _decided_of(self, rows: NDArray[np.int64]) -> Json:
         """Decisions about these rows; corrected experts and slips are not given back."""
         if self.decided is None:
             return {}
@@ -541,7 +542,7 @@ class Items:
         about = tuple(one for one in self.decisions if there.issuperset(one.items))
         return {"decisions": about, "decided": self.decided.take(rows), "given": None}
 
-    def look_facts(self) -> dict[str, Any]:
+    def look_facts(self) -> Json:
         """Who looked where and what items say, as a prior over partitions is told."""
         looks = self.looks
         return {
@@ -616,7 +617,7 @@ class Items:
         )
 
 
-def _length(columns: Mapping[str, Any]) -> int:
+def _length(columns: Mapping[str, Sized]) -> int:
     return len(next(iter(columns.values())))
 
 
@@ -640,7 +641,7 @@ def _warned(doubts: Sequence[str]) -> list[str]:
     return [DOUBTFUL + text for text in doubts]
 
 
-def _refuse_other_columns(likelihood: Likelihood, columns: Mapping[str, Any]) -> None:
+def _refuse_other_columns(likelihood: Likelihood, columns: Mapping[str, object]) -> None:
     wanted = likelihood.columns
     if not columns:
         raise InputError(f"{likelihood.name} need at least one column that describes them")
@@ -672,11 +673,11 @@ def encode(names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     return distinct, np.fromiter(map(code.__getitem__, names), np.int64, len(names))
 
 
-def _codes(values: NDArray[Any]) -> NDArray[Any]:
+def _codes(values: Array) -> Array:
     return encode(values.tolist())[1] if values.dtype.kind == "U" else values
 
 
-def _add_names(hasher: Any, names: list[str] | None) -> None:
+def _add_names(hasher: hashlib._Hash, names: list[str] | None) -> None:
     distinct, codes = ((), None) if names is None else encode(names)
     # Lengths keep ("ab", "c") apart from ("a", "bc").
     hasher.update(repr([len(name) for name in distinct]).encode())

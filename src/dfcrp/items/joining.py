@@ -5,13 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dfcrp.errors import DfcrpWarning, InputError
+from dfcrp.items.footprints import Footprint
 from dfcrp.items.items import PER_ITEM, Items
-from dfcrp.items.looks import Looked
+from dfcrp.items.looks import Look, Looked
+from dfcrp.values import Array, Json
 
 
 class Joined(NamedTuple):
@@ -43,7 +46,7 @@ def with_more(items: Items, more: Items) -> Joined:
         name: _filled(values, more.columns[name], at, count)
         for name, values in before.columns.items()
     }
-    about: dict[str, Any] = {"expert": _filled(before.expert, more.expert, at, count)}
+    about: Json = {"expert": _filled(before.expert, more.expert, at, count)}
     for role in PER_ITEM:
         one, other = getattr(before, role), getattr(more, role)
         if role == "id":
@@ -97,14 +100,14 @@ def _numbered(items: Items) -> bool:
     return items.id.tolist() == [str(row + 1) for row in range(len(items))]
 
 
-def _filled(one: Any, other: Any, at: Any, count: int) -> Any:
+def _filled(one: Array, other: Array, at: NDArray[np.int64], count: int) -> Array:
     """The values of both, those of ``other`` in the rows ``at``."""
     found = np.concatenate([one, np.empty(count - len(one), np.result_type(one, other))])
     found[at] = other
     return found
 
 
-def _missing(like: Any, n: int) -> Any:
+def _missing(like: Array, n: int) -> Array:
     """Nothing said, of the type of some values."""
     return np.full(n, np.nan) if like.dtype.kind == "f" else np.full(n, "", dtype=like.dtype)
 
@@ -114,5 +117,5 @@ def _looked(before: Items, more: Items) -> Looked | None:
     if before.looked is None:
         return None
     looked = before.looked if more.looked is None else np.concatenate([before.looked, more.looked])
-    parts: Mapping[Any, Any] = {**(before.footprints or {}), **(more.footprints or {})}
+    parts: Mapping[Look, Footprint] = {**(before.footprints or {}), **(more.footprints or {})}
     return Looked(np.unique(looked, axis=0), parts)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from dfcrp.errors import InputError, SettingsError, did_you_mean
 from dfcrp.items.checks import quoted
+from dfcrp.values import Json
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ MOST_UNUSED = 100
 
 def column_words(sources: Sequence[Source]) -> list[str]:
     """In words, for each way in which the columns of files were read, what was read as what."""
-    ways: dict[tuple[Any, ...], list[Source]] = {}
+    ways: dict[tuple[tuple[tuple[str, str], ...], tuple[str, ...]], list[Source]] = {}
     for source in sources:
         if source.columns:
             ways.setdefault((source.columns, source.unused), []).append(source)
@@ -111,7 +111,7 @@ class Site:
         return self.body_radius_km
 
     @classmethod
-    def from_fields(cls, fields: Mapping[str, Any]) -> Site:
+    def from_fields(cls, fields: Json) -> Site:
         """What ``dataclasses.asdict`` made of a site, also after a journey through JSON."""
         rings = [
             Ring(tuple((x, y) for x, y in ring["points"]), ring["hole"])

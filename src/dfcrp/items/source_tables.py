@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from dfcrp.errors import InputError, did_you_mean
+from dfcrp.values import Json
 
 Fields = Mapping[str, Any]
 #: Where the run folder has them, and the bytes that are read of it.
@@ -24,13 +25,13 @@ LONGEST = 10_000
 NAMED = 3
 
 
-def kept_fields(entry: Mapping[str, Any], *without: str) -> dict[str, Any]:
+def kept_fields(entry: Mapping[str, object], *without: str) -> Json:
     """What a file says in an entry, but for these keys and for what is too long to be a cell."""
     fields = {key: value for key, value in entry.items() if key not in without}
     return {key: value for key, value in fields.items() if _length(value) <= LONGEST}
 
 
-def _length(value: Any) -> int:
+def _length(value: object) -> int:
     try:
         return len(json.dumps(value))
     except (ValueError, TypeError, RecursionError):
@@ -86,6 +87,9 @@ class CategoryEntry:
     fields: Fields = field(default_factory=dict)
 
 
+Entry = TypeVar("Entry", ImageEntry, CategoryEntry)
+
+
 @dataclass(frozen=True)
 class SourceTables:
     """Files, and the images and categories in them; the first file's entries go first."""
@@ -124,7 +128,7 @@ class SourceTables:
             )
         at = names.index(name)
 
-        def first(entries: Iterable[Any]) -> tuple[Any, ...]:
+        def first(entries: Iterable[Entry]) -> tuple[Entry, ...]:
             return tuple(sorted(entries, key=lambda entry: at not in entry.files))
 
         return replace(self, images=first(self.images), categories=first(self.categories))
@@ -189,7 +193,7 @@ class SourceTables:
         """For the run folder."""
         return json.dumps(self._content(), ensure_ascii=False) + "\n"
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> Json:
         return {
             "files": [
                 {"file": one.file, "format": one.format, "fields": one.fields, "shares": one.shares}
@@ -251,27 +255,27 @@ class SourceTables:
         return cls(files, images, categories, only, only_on)
 
 
-def _objects(content: Mapping[str, Any], key: str) -> Sequence[dict[str, Any]]:
+def _objects(content: Mapping[str, object], key: str) -> Sequence[Json]:
     found = content.get(key, [])
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
         raise ValueError(f"{key} is no list of objects")
     return found
 
 
-def _text(entry: Mapping[str, Any], key: str) -> str:
+def _text(entry: Mapping[str, object], key: str) -> str:
     if not isinstance(entry.get(key), str):
         raise ValueError(f"an entry has no {key}")
     return str(entry[key])
 
 
-def _fields(entry: Mapping[str, Any]) -> Fields:
+def _fields(entry: Mapping[str, object]) -> Fields:
     found = entry.get("fields", {})
     if not isinstance(found, dict):
         raise ValueError("the fields of an entry are no JSON object")
     return found
 
 
-def _places(entry: Mapping[str, Any], count: int) -> tuple[int, ...]:
+def _places(entry: Fields, count: int) -> tuple[int, ...]:
     found = entry.get("files")
     good = isinstance(found, list) and all(type(at) is int and 0 <= at < count for at in found)
     if not good or not found:
@@ -279,7 +283,7 @@ def _places(entry: Mapping[str, Any], count: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _size(value: Any) -> tuple[int, int] | None:
+def _size(value: object) -> tuple[int, int] | None:
     if value is None:
         return None
     if isinstance(value, list) and len(value) == 2 and all(type(v) is int and v > 0 for v in value):
@@ -292,8 +296,8 @@ class Gathered:
 
     def __init__(self) -> None:
         self._files: list[SourceFile] = []
-        self._images: dict[tuple[Any, ...], tuple[ImageEntry, list[int]]] = {}
-        self._categories: dict[tuple[Any, ...], tuple[CategoryEntry, list[int]]] = {}
+        self._images: dict[tuple[object, ...], tuple[ImageEntry, list[int]]] = {}
+        self._categories: dict[tuple[object, ...], tuple[CategoryEntry, list[int]]] = {}
 
     def file(self, file: SourceFile) -> None:
         """Begin with a file; what follows is said by it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from dfcrp.plots.style import (
 )
 from dfcrp.posterior.posterior import Posterior
 from dfcrp.settings.consensus import in_short
+from dfcrp.values import Json
 
 if TYPE_CHECKING:
     import pandas
@@ -123,7 +124,7 @@ class EvaluationTable:
 def prepare_evaluation(
     posterior: Posterior | None = None,
     *,
-    found: Mapping[str, Any] | None = None,
+    found: Json | None = None,
     truth: Items | None = None,
 ) -> EvaluationTable:
     """From what ``dfcrp.evaluate`` or ``Posterior.evaluate`` found, or from a truth."""

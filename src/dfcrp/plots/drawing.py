@@ -46,7 +46,7 @@ class Order:
 
     name: str
     #: As its ``prepare`` function gives it.
-    table: Any
+    table: object
     folder: Path
     formats: tuple[str, ...]
     #: Whether an image lies beneath.
@@ -221,7 +221,7 @@ def _start() -> subprocess.Popen[bytes] | None:
         return None
 
 
-def _send(pipe: IO[bytes], message: Any) -> None:
+def _send(pipe: IO[bytes], message: object) -> None:
     content = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
     pipe.write(_LENGTH.pack(len(content)))
     pipe.write(content)

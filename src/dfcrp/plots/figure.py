@@ -9,13 +9,13 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dfcrp.errors import InputError
 from dfcrp.likelihoods.base import Likelihood
 from dfcrp.markup import plural
 from dfcrp.plots.flat import FlatMap, flat_map_or_none
 from dfcrp.summaries.streaming import Interval
+from dfcrp.values import Array, Json
 
 if TYPE_CHECKING:
     import pandas
@@ -45,7 +45,7 @@ class Shared(Protocol):
         """DBSCAN's labels, or {min_experts: labels}."""
 
     @property
-    def evaluation(self) -> Mapping[str, Any] | None:
+    def evaluation(self) -> Mapping[str, object] | None:
         """As in evaluation.json."""
 
     @property
@@ -175,7 +175,7 @@ class Figure(Generic[T, A]):
         missing = (need for need in self.needs if not need.met(posterior))
         return next((need.refusal(posterior) for need in missing), "")
 
-    def prepare(self, posterior: Posterior, *args: Any, **options: Any) -> T:
+    def prepare(self, posterior: Posterior, *args: object, **options: object) -> T:
         """The table behind the figure."""
         refusal = self.lacking(posterior)
         if refusal:
@@ -187,7 +187,7 @@ class Figure(Generic[T, A]):
         return self.drawing(table, ax)
 
     def plot(
-        self, posterior: Posterior, *args: Any, ax: A | None = None, **options: Any
+        self, posterior: Posterior, *args: object, ax: A | None = None, **options: object
     ) -> tuple[T, A]:
         """Prepare with ``options`` and draw."""
         table = self.prepare(posterior, *args, **options)
@@ -216,7 +216,7 @@ def columns_of(table: object) -> Columns:
     An interval becomes three, outlines on a map five. The first field with several values says how
     many there are; edges of bins, one more, become where each bin begins and ends.
     """
-    found: dict[str, Any] = {}
+    found: Json = {}
     for field in fields(table):  # type: ignore[arg-type]
         value = getattr(table, field.name)
         if isinstance(value, Interval):
@@ -237,7 +237,7 @@ def columns_of(table: object) -> Columns:
     return {name: values for name, values in found.items() if np.shape(values) == (rows,)}
 
 
-def matrix_columns(names: Mapping[str, Iterable[object]], **values: NDArray[Any]) -> Columns:
+def matrix_columns(names: Mapping[str, Iterable[object]], **values: Array) -> Columns:
     """Arrays over several axes as columns: the names along each axis, then the values."""
     grid = np.meshgrid(*(np.asarray(list(n), dtype=object) for n in names.values()), indexing="ij")
     flat = {name: along.ravel() for name, along in zip(names, grid, strict=True)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,7 @@ from dfcrp.items.items import Items
 from dfcrp.items.site import Site
 from dfcrp.likelihoods.base import Outlines
 from dfcrp.likelihoods.registry import likelihood_named
+from dfcrp.values import Json
 
 if TYPE_CHECKING:
     import pandas
@@ -163,7 +164,7 @@ def flat_map_or_none(items: Items) -> FlatMap | None:
     return replace(whole, degrees=True, cut=cut, scale=scale, ground=ground).place(outlines)
 
 
-def _scale_of(site: Site) -> dict[str, Any]:
+def _scale_of(site: Site) -> Json:
     """The unit of a plane map, and how long it is on the ground, as far as that is known."""
     if site.units in ("m", "km"):
         return {"unit": site.units, "ground": (1.0, site.units)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -183,7 +183,7 @@ def add_scale_bar(ax: Axes, region: Region, placed: FlatMap, below: float = 19.0
     ax.text(right - length, 0.0, words, transform=beside, ha="right", va="center", fontsize=7.0)
 
 
-def add_outlines(ax: Axes, placed: FlatMap, **keywords: Any) -> Collection:
+def add_outlines(ax: Axes, placed: FlatMap, **keywords: object) -> Collection:
     """Outlines to scale, points as dots; ``keywords`` go to matplotlib's collection.
 
     Very many are drawn in pixels, in files of any format.

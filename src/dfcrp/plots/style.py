@@ -206,7 +206,7 @@ def legend_above(
 
 
 def legend_of(
-    target: Axes, handles: Sequence[Handle], names: Sequence[str], **keywords: Any
+    target: Axes, handles: Sequence[Handle], names: Sequence[str], **keywords: object
 ) -> Legend:
     """A legend whose names may begin with "_", which matplotlib would leave out."""
     legend = target.legend(list(handles), [str(k) for k in range(len(handles))], **keywords)

@@ -15,10 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dfcrp.errors import DfcrpError, DfcrpWarning, InputError
 from dfcrp.geometry import counted_from
@@ -28,12 +27,13 @@ from dfcrp.items.site import Site
 from dfcrp.memory import refuse_more_than_memory
 from dfcrp.plots.flat import Floats, Region, flat_map_or_none
 from dfcrp.settings.config import ImageSettings
+from dfcrp.values import Array
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 #: Grey levels (rows, columns), or colours (rows, columns, 3).
-Pixels = NDArray[Any]
+Pixels = Array
 #: Longest side, in pixels, that an image is reduced to: more than a printed page can show.
 MAX_PIXELS = 3_000
 

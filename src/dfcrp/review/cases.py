@@ -10,7 +10,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from dfcrp.posterior.posterior import Posterior
 from dfcrp.review.photos import Photos
 from dfcrp.review.queue import ReviewQuestion, questions
 from dfcrp.summaries.streaming import label_blocks, summarise
+from dfcrp.values import Json
 
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -40,7 +40,7 @@ LONGEST_CELL = 300
 class Cases:
     """Everything that a page needs of a run."""
 
-    about: dict[str, Any]
+    about: Json
     #: The image's file and the view of each case that has a photograph, by its id.
     pieces: dict[str, tuple[tuple[str, ...], Region]]
 
@@ -61,7 +61,7 @@ def make_cases(posterior: Posterior, n: int, photos: Photos | None = None) -> Ca
     return Cases(about, layout.pieces)
 
 
-def without_probabilities(about: dict[str, Any]) -> dict[str, Any]:
+def without_probabilities(about: Json) -> Json:
     """For reviewers who must not be led."""
     cases = []
     for case in about["cases"]:
@@ -70,7 +70,7 @@ def without_probabilities(about: dict[str, Any]) -> dict[str, Any]:
     return {**about, "cases": cases}
 
 
-def numbers(posterior: Posterior) -> list[dict[str, Any]]:
+def numbers(posterior: Posterior) -> list[Json]:
     """What a decision may change: how many objects there are, and how much is in doubt."""
     found = posterior.detection
     count = posterior.n_clusters if found is None else found.seen[:, 0]
@@ -124,14 +124,12 @@ class _Layout:
         order = np.argsort(-shared, kind="stable")[:MAX_COMPANIONS]
         return np.array([*rows, *order[shared[order] >= COMPANION]], np.int64)
 
-    def case(
-        self, asked: ReviewQuestion, rows: Codes, found: list[Counter[bytes]]
-    ) -> dict[str, Any]:
+    def case(self, asked: ReviewQuestion, rows: Codes, found: list[Counter[bytes]]) -> Json:
         """One case as the page takes it."""
         ids = self._items.id[list(asked.rows)].tolist()
         name = case_id(asked.about, ids)
         image = "" if self._items.image is None else str(self._items.image[rows[0]])
-        case: dict[str, Any] = {
+        case: Json = {
             "id": name,
             "about": asked.about,
             "items": ids,
@@ -153,7 +151,7 @@ class _Layout:
 
     def _options(
         self, asked: ReviewQuestion, ids: list[str], found: list[Counter[bytes]]
-    ) -> list[dict[str, Any]]:
+    ) -> list[Json]:
         together, apart = found
         knows_reality = self._posterior.detection is not None
         if asked.about == QUESTIONS["together"]:
@@ -171,7 +169,7 @@ class _Layout:
             _option("slip", ids, None, []),
         ]
 
-    def _words(self, rows: Codes, asked: int) -> list[dict[str, Any]]:
+    def _words(self, rows: Codes, asked: int) -> list[Json]:
         items = self._items
         code = items.families[rows].tolist()
         said = [""] * len(rows) if items.category is None else items.category[rows].tolist()
@@ -180,7 +178,7 @@ class _Layout:
             for k, row in enumerate(rows.tolist())
         ]
 
-    def _fields(self, rows: Codes) -> list[dict[str, Any]]:
+    def _fields(self, rows: Codes) -> list[Json]:
         """The columns of records, side by side."""
         return [
             {"name": name, "cells": [str(values[row])[:LONGEST_CELL] for row in rows.tolist()]}
@@ -192,9 +190,9 @@ class _Layout:
         name: str,
         asked: ReviewQuestion,
         rows: Codes,
-        options: list[dict[str, Any]],
+        options: list[Json],
         image: str,
-    ) -> dict[str, Any]:
+    ) -> Json:
         """The case with everything in its place."""
         placed = self._placed
         assert placed is not None
@@ -244,9 +242,7 @@ class _Layout:
         return others[np.argsort(distance, kind="stable")[:MAX_AROUND]]
 
 
-def _option(
-    decision: str, ids: list[str], share: float | None, parts: list[list[int]]
-) -> dict[str, Any]:
+def _option(decision: str, ids: list[str], share: float | None, parts: list[list[int]]) -> Json:
     share = None if share is None else round(share, 4)
     return {"decision": decision, "items": ids, "share": share, "parts": parts}
 
@@ -299,7 +295,7 @@ class _Paper:
         # A width is in the unit of y; in degrees it is wider on the map.
         self._wide = middle_stretch(view, placed.degrees)
 
-    def outlines(self, own: FlatMap, at: Codes) -> list[dict[str, Any]]:
+    def outlines(self, own: FlatMap, at: Codes) -> list[Json]:
         """Centres, sides and turns of these, which are shown at these positions."""
         middle = (self._view[0] + self._view[1]) / 2.0
         x = (own.beside(own.x, middle) - self._view[0]) * self._across
@@ -318,7 +314,7 @@ class _Paper:
             for line in zip(*columns, strict=True)
         ]
 
-    def amid(self, own: FlatMap, part: list[int]) -> dict[str, Any]:
+    def amid(self, own: FlatMap, part: list[int]) -> Json:
         """The outline of an object: amid its members."""
         lines = self.outlines(own, np.array(part))
         found = {side: round(float(np.mean([one[side] for one in lines])), 2) for side in "xywh"}

@@ -7,7 +7,6 @@ import hashlib
 from importlib import resources
 from pathlib import Path
 from string import Template
-from typing import Any
 
 from dfcrp import __version__
 from dfcrp.files import write_text
@@ -16,6 +15,7 @@ from dfcrp.report.explorer.embed import script_of
 from dfcrp.review.cases import Cases, without_probabilities
 from dfcrp.review.job import Job
 from dfcrp.review.photos import Photos
+from dfcrp.values import Json
 
 _PARTS = ("drawing.js", "keeping.js", "main.js")
 
@@ -48,7 +48,7 @@ def online_page(blind: bool) -> str:
 def offline_page(cases: Cases, photos: Photos | None, key: str, blind: bool) -> str:
     """One file with everything in it; ``key`` tells apart the decisions of several such pages."""
     shown = without_probabilities(cases.about) if blind else cases.about
-    about: dict[str, Any] = {**shown, "cases": list(map(dict, shown["cases"]))}
+    about: Json = {**shown, "cases": list(map(dict, shown["cases"]))}
     for case in about["cases"]:
         if case["photo"] is not None and photos is not None:
             piece = base64.b64encode(photos.piece(*cases.pieces[case["id"]])).decode("ascii")
@@ -64,7 +64,7 @@ def write_page(job: Job, path: Path, *, blind: bool = False) -> None:
     write_text(path.parent, path.name, text)
 
 
-def _page(content: dict[str, Any], policy: str) -> str:
+def _page(content: Json, policy: str) -> str:
     return Template(_resource("page/review.html")).substitute(
         version=__version__,
         policy=policy,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dfcrp.errors import InputError
 from dfcrp.items.decisions import QUESTIONS, Decision, decision_in, standing
@@ -17,6 +17,10 @@ from dfcrp.review.photos import Photos
 from dfcrp.review.store import Store
 from dfcrp.review.update import Updater
 from dfcrp.settings.config import Config
+from dfcrp.values import Json
+
+if TYPE_CHECKING:
+    from dfcrp.posterior.posterior import Posterior
 
 #: What a browser sends of a decision; the time is the server's.
 SENT = ("decision", "items", "by", "note", "value")
@@ -27,7 +31,7 @@ EVERY, QUIET_SECONDS = 5, 20.0
 class Review:
     """What the server's requests share."""
 
-    def __init__(self, job: Job, posterior: Any, store: Store, every: int = EVERY) -> None:
+    def __init__(self, job: Job, posterior: Posterior, store: Store, every: int = EVERY) -> None:
         self.items: Items = posterior.items
         self.config: Config = posterior.config
         self.store = store
@@ -43,7 +47,7 @@ class Review:
     def _standing(self) -> list[Decision]:
         return [one.decision for one in standing(self.items, self.store.decisions)]
 
-    def decide(self, sent: Mapping[str, Any]) -> Decision:
+    def decide(self, sent: Json) -> Decision:
         """Check a decision and keep it; InputError says what is wrong with it."""
         row = _row(sent)
         with self._lock:
@@ -60,7 +64,7 @@ class Review:
                 self._settled = len(every), *settle(self.items, self.config, every)
             return self._settled[1:]
 
-    def state(self, by: str) -> dict[str, Any]:
+    def state(self, by: str) -> Json:
         """Where the review stands, for one reviewer."""
         _, conflicts = self.settled()
         people: dict[str, int] = {}
@@ -78,7 +82,7 @@ class Review:
             "own": [_shown(one) for one in self._stands if one.by == by],
         }
 
-    def cases(self, by: str) -> dict[str, Any]:
+    def cases(self, by: str) -> Json:
         """The cases that this reviewer has not decided; last those that others have."""
         own = {key for one in self._stands if one.by == by for key in answered(one)}
         others = {key for one in self._stands if one.by != by for key in answered(one)}
@@ -124,11 +128,11 @@ def answered(one: Decision) -> list[tuple[str, frozenset[str]]]:
     return [(each, frozenset(one.items)) for each in about]
 
 
-def _key(case: Mapping[str, Any]) -> tuple[str, frozenset[str]]:
+def _key(case: Json) -> tuple[str, frozenset[str]]:
     return case["about"], frozenset(case["items"])
 
 
-def _row(sent: Mapping[str, Any]) -> dict[str, Any]:
+def _row(sent: Json) -> Json:
     """What was sent, of the right types; anything else is refused."""
     if not isinstance(sent, Mapping) or not {"decision", "items", "by"} <= {*sent} <= {*SENT}:
         raise InputError("a decision has decision, items and by, and perhaps note and value")
@@ -143,9 +147,9 @@ def _row(sent: Mapping[str, Any]) -> dict[str, Any]:
     return {**{name: text.strip() for name, text in texts.items()}, "items": tuple(items)}
 
 
-def _shown(one: Decision) -> dict[str, Any]:
+def _shown(one: Decision) -> Json:
     return {**dataclasses.asdict(one), "items": list(one.items)}
 
 
-def _in_words(one: Conflict) -> dict[str, Any]:
+def _in_words(one: Conflict) -> Json:
     return {"reason": one.reason, "decisions": [_shown(each) for each in one.decisions]}

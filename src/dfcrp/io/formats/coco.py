@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from dfcrp.errors import InputError
 from dfcrp.io.drawings import Drawings, Origin
@@ -118,7 +117,7 @@ def _person(annotations: Sequence[Json]) -> str | None:
     return None
 
 
-def _named(person: Any) -> str | None:
+def _named(person: object) -> str | None:
     """A name or number, also of a person with several fields."""
     if isinstance(person, dict):
         told = (person.get(key) for key in ("username", "name", "email", "id"))
@@ -126,7 +125,7 @@ def _named(person: Any) -> str | None:
     return text_or_none(person)
 
 
-def _images(entries: Any, where: str, marks: Drawings) -> dict[str | None, str]:
+def _images(entries: object, where: str, marks: Drawings) -> dict[str | None, str]:
     """What stands for each image, by its number."""
     found: dict[str | None, str] = {}
     for at, raw in enumerate(as_list(entries, where), 1):
@@ -146,7 +145,7 @@ def _images(entries: Any, where: str, marks: Drawings) -> dict[str | None, str]:
     return found
 
 
-def _names(entries: Any, key: str, where: str) -> dict[str, str]:
+def _names(entries: object, key: str, where: str) -> dict[str, str]:
     """The name of each entry by its id."""
     named: dict[str, str] = {}
     for at, raw in enumerate(as_list(entries, where), 1):
@@ -177,7 +176,7 @@ def write_coco(table: ReadTable, path: Path) -> dict[Path, bytes]:
     codes = dict(zip(out.categories, label_ids, strict=True))
     annotations = []
     for row, (corner_and_sides, outline) in enumerate(_drawn(out.table, path)):
-        annotation = {
+        annotation: Json = {
             "id": row + 1,
             "image_id": ids[out.names[row]],
             "category_id": codes[out.labels[row]],
@@ -204,7 +203,7 @@ def write_coco(table: ReadTable, path: Path) -> dict[Path, bytes]:
     return {path: (json.dumps(whole, indent=1) + "\n").encode()}
 
 
-def _image_entry(image: OutImage, number: Any) -> Json:
+def _image_entry(image: OutImage, number: object) -> Json:
     entry = {**image.fields, "id": number, "file_name": image.path}
     if image.size is not None:
         entry |= {"width": image.size[0], "height": image.size[1]}

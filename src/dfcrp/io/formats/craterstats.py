@@ -66,7 +66,7 @@ def read_craterstats(file: GivenFile, _: ReadOptions) -> RawTable:
         raise InputError(
             f"{name}: the crater table has no diameter; its fields are {craters.titles}"
         )
-    columns: list[Sequence[Any]] = [craters.column(title) for title in ("lon", "lat", size)]
+    columns: list[Sequence[object]] = [craters.column(title) for title in ("lon", "lat", size)]
     for title in craters.titles:
         if title not in ("lon", "lat", size):
             header.append(title)

@@ -188,7 +188,7 @@ def _shape(kind: str, numbers: tuple[float, ...]) -> tuple[str, dict[str, str]]:
     return "ellipse", {**{key: repr(value) for key, value in place.items()}, **turned}
 
 
-def _whole(value: Any) -> int | None:
+def _whole(value: object) -> int | None:
     """The number of an image, which is text in XML."""
     return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 10 else None
 

@@ -17,6 +17,7 @@ from dfcrp.io.spans import Spans, in_whole_numbers, spans_by
 from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
 from dfcrp.io.text import as_list, as_object, lines_of, parse_json, text_or_none
 from dfcrp.items.checks import quoted
+from dfcrp.values import Json
 
 LISTS, OBJECTS = ("label", "labels"), "entities"
 ANNOTATORS = ("annotator", "username", "user")
@@ -49,7 +50,7 @@ def read_doccano(file: GivenFile, options: ReadOptions) -> RawTable:
     return spans.table()
 
 
-def _spans_in(entry: dict[str, Any], where: str) -> Iterator[tuple[Any, Any, str | None]]:
+def _spans_in(entry: Json, where: str) -> Iterator[tuple[Any, Any, str | None]]:
     """The spans of one document, whichever way they are written."""
     for key in LISTS:
         for found in as_list(entry.get(key) or [], where):

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree
+from xml.parsers import expat
 
 from dfcrp.errors import InputError
 from dfcrp.io.format import Format, GivenFile

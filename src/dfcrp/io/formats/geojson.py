@@ -111,7 +111,7 @@ def _as_qupath(properties: Json) -> Json:
     return {**others, "category": told.get("name") or " ".join(map(str, told.get("names", [])))}
 
 
-def _outline(marks: Drawings, number: int, geometry: Any) -> Points | str:
+def _outline(marks: Drawings, number: int, geometry: object) -> Points | str:
     """The points of a geometry, a single one for a point; or what it is instead."""
     if not isinstance(geometry, dict):
         return "feature without geometry"
@@ -159,7 +159,7 @@ def _circles(
     per_km = 1000 if degrees and unit_of(size) == "m" else 1
     header = ["x", "y", *dict.fromkeys([*titles, size])]
     rows: list[int] = []
-    records: list[list[Any]] = []
+    records: list[list[object]] = []
     for feature in gathered:
         x, y, radius = feature.points[0][0], feature.points[0][1], None
         if feature.drawn:
@@ -196,12 +196,12 @@ def _others(
     titles = _titles(gathered, *sizes)
     header = [*wanted, *titles]
     rows: list[int] = []
-    records: list[list[Any]] = []
+    records: list[list[object]] = []
     note = ""
     if kind != "points" and _polygons_only(gathered, site, kind):
         note = BOXES_AROUND if kind == "boxes" else MOMENTS
     for feature in gathered:
-        found: tuple[Any, ...] | str
+        found: tuple[object, ...] | str
         if kind == "points":
             found = _point(feature, site)
         elif note:
@@ -241,7 +241,7 @@ def _polygons_only(gathered: list[_Feature], site: Site, kind: str) -> bool:
     return bool(gathered) and site.units != "deg" and all(map(plain_polygon, gathered))
 
 
-def _turned(records: list[list[Any]]) -> list[list[Any]]:
+def _turned(records: list[list[object]]) -> list[list[Any]]:
     """Rows as columns."""
     return [list(column) for column in zip(*records, strict=True)]
 
@@ -271,7 +271,7 @@ def _point(feature: _Feature, site: Site) -> tuple[float, float] | str:
     return centre_of_polygon(feature.points) or "polygon without an area"
 
 
-def _box(feature: _Feature) -> tuple[Any, ...] | str:
+def _box(feature: _Feature) -> tuple[object, ...] | str:
     told = [_property(feature, role) for role in ("width", "height")]
     sides = None if None in told else told
     if not feature.drawn:
@@ -282,7 +282,7 @@ def _box(feature: _Feature) -> tuple[Any, ...] | str:
     return *found[:2], *(found[2:] if sides is None else sides)
 
 
-def _ellipse(name: str, feature: _Feature, site: Site) -> tuple[Any, ...] | str:
+def _ellipse(name: str, feature: _Feature, site: Site) -> tuple[object, ...] | str:
     told = [_property(feature, role) for role in ("major", "minor", "angle")]
     place = centroid(feature.points)
     if None not in told:
@@ -305,7 +305,7 @@ def _property(feature: _Feature, role: str) -> Any:
     return next((value for title, value in values if plain(title) in SPELLINGS[role]), None)
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> Any:
     """Lists and objects as text, so that every column is one of single values."""
     return json.dumps(value) if isinstance(value, (list, dict)) else value
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
@@ -14,6 +13,7 @@ from dfcrp.errors import InputError
 from dfcrp.io.formats.geojson import property_columns, rings_of
 from dfcrp.io.georeference import demand_crs, library, written_crs
 from dfcrp.io.tables import COLUMNS, ReadTable
+from dfcrp.values import Array
 
 LAYER = "objects"
 #: Kinds that have an outline on a map in degrees, and in a plane.
@@ -50,7 +50,7 @@ def write_geopackage(table: ReadTable, path: Path) -> dict[Path, bytes]:
     return {path: out.getvalue(), **style_beside(path, columns, outlined=outlined)}
 
 
-def _typed(values: Sequence[Any]) -> Any:
+def _typed(values: Sequence[object]) -> Array:
     """Numbers as numbers, with NaN for what is missing; everything else as text."""
     present = [value for value in values if value is not None]
     whole = all(type(v) is int and abs(v) < 2**63 for v in values)
@@ -75,7 +75,7 @@ CLASSES = (
 
 
 def style_beside(
-    path: Path, columns: Mapping[str, Sequence[Any]], *, outlined: bool
+    path: Path, columns: Mapping[str, Sequence[object]], *, outlined: bool
 ) -> dict[Path, bytes]:
     """A QGIS style with the name of the file, which QGIS takes by itself; {} without a probability.
 

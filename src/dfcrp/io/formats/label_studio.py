@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from dfcrp.errors import InputError
 from dfcrp.io.drawings import Drawings, Origin
@@ -15,6 +14,7 @@ from dfcrp.io.outgoing import Outgoing, new_ids
 from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
 from dfcrp.io.text import as_list, as_object, load_json, text_or_none
 from dfcrp.items.source_tables import kept_fields
+from dfcrp.values import Json
 
 #: What a task is known by in Label Studio.
 KEPT = ("id", "data")
@@ -51,7 +51,7 @@ def read_label_studio(file: GivenFile, options: ReadOptions) -> RawTable:
         )
         if task.get("predictions"):
             marks.leave(Origin(number), "list of predictions")
-        last: dict[str, dict[str, Any]] = {}
+        last: dict[str, Json] = {}
         where = f"{name}, task {number}, annotations"
         for entry in as_list(task.get("annotations") or [], where):
             annotation = as_object(entry, where)
@@ -76,7 +76,7 @@ def read_label_studio(file: GivenFile, options: ReadOptions) -> RawTable:
     return marks.table()
 
 
-def _size_of(task: dict[str, Any]) -> tuple[Any, ...]:
+def _size_of(task: Json) -> tuple[object, ...]:
     """The width and height of the image, which every result repeats."""
     found = task.get("annotations")
     for annotation in found if isinstance(found, list) else ():
@@ -87,7 +87,7 @@ def _size_of(task: dict[str, Any]) -> tuple[Any, ...]:
     return ()
 
 
-def _take(marks: Drawings, origin: Origin, result: dict[str, Any], where: str) -> None:
+def _take(marks: Drawings, origin: Origin, result: Json, where: str) -> None:
     kind = str(result.get("type") or "")[:40]
     shape = kind.removesuffix("labels")
     if shape not in ("ellipse", "polygon", "rectangle", "keypoint", "brush"):
@@ -143,13 +143,13 @@ def _turned_corner(
     return x + half * cos - tall * sin - half, y + half * sin + tall * cos - tall
 
 
-def _image(task: dict[str, Any]) -> str | None:
+def _image(task: Json) -> str | None:
     data = task.get("data")
     names = data.values() if isinstance(data, dict) else ()
     return next((text for value in names if (text := text_or_none(value))), None)
 
 
-def annotator(annotation: Mapping[str, Any]) -> str:
+def annotator(annotation: Mapping[str, object]) -> str:
     """Who made an annotation."""
     who = annotation.get("completed_by")
     if isinstance(who, dict):

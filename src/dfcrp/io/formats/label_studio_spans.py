@@ -13,6 +13,7 @@ from dfcrp.io.formats.label_studio import UNKNOWN, annotator, looks_like_label_s
 from dfcrp.io.spans import Spans, SpanToWrite, only_intervals, spans_of_both
 from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
 from dfcrp.io.text import as_list, as_object, load_json, text_or_none
+from dfcrp.values import Json
 
 #: Types of results that are intervals.
 TYPES = ("labels", "hypertextlabels", "paragraphlabels", "timeserieslabels", "timelinelabels")
@@ -35,7 +36,7 @@ def read_label_studio_spans(file: GivenFile, options: ReadOptions) -> RawTable:
         task = as_object(raw, where)
         if task.get("predictions"):
             spans.leave(number, "list of predictions")
-        last: dict[str, dict[str, Any]] = {}
+        last: dict[str, Json] = {}
         for entry in as_list(task.get("annotations") or [], where):
             annotation = as_object(entry, f"{where}, annotations")
             if annotation.get("was_cancelled"):
@@ -59,7 +60,7 @@ def read_label_studio_spans(file: GivenFile, options: ReadOptions) -> RawTable:
     return spans.table()
 
 
-def _regions(result: Mapping[str, Any], where: str) -> Iterator[tuple[Any, Any, str | None]]:
+def _regions(result: Mapping[str, object], where: str) -> Iterator[tuple[Any, Any, str | None]]:
     """Starts, ends and labels of one result."""
     kind = str(result.get("type") or "")
     if kind not in TYPES:
@@ -73,7 +74,7 @@ def _regions(result: Mapping[str, Any], where: str) -> Iterator[tuple[Any, Any, 
         yield ends.get("start"), ends.get("end"), label
 
 
-def _document(task: Mapping[str, Any]) -> str | None:
+def _document(task: Mapping[str, object]) -> str | None:
     """The file of a task; of a text, which has none, the task's number."""
     data = task.get("data")
     names = data.values() if isinstance(data, dict) else ()
@@ -89,9 +90,9 @@ def _is_file(text: str) -> bool:
 def write_label_studio_spans(table: ReadTable, path: Path) -> dict[Path, bytes]:
     """Write tasks: lists as annotations by their experts, a catalogue as predictions."""
     only_intervals(table, path)
-    tasks: list[dict[str, Any]] = []
+    tasks: list[Json] = []
     for number, (image, lists) in enumerate(spans_of_both(table).items(), 1):
-        task: dict[str, Any] = {"id": number, "data": {"audio": image or f"{number}.wav"}}
+        task: Json = {"id": number, "data": {"audio": image or f"{number}.wav"}}
         for expert, spans in lists.items():
             results = [_result(span, f"r{at}") for at, span in enumerate(spans, 1)]
             if expert:
@@ -103,7 +104,7 @@ def write_label_studio_spans(table: ReadTable, path: Path) -> dict[Path, bytes]:
     return {path: (json.dumps(tasks, ensure_ascii=False, indent=1) + "\n").encode()}
 
 
-def _result(span: SpanToWrite, name: str) -> dict[str, Any]:
+def _result(span: SpanToWrite, name: str) -> Json:
     value = {"start": span.start, "end": span.end, "labels": [span.category]}
     score = {} if span.score is None else {"score": span.score}
     place = {"from_name": "label", "to_name": "audio", "type": "labels"}

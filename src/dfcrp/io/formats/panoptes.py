@@ -26,6 +26,7 @@ from dfcrp.io.outgoing import Outgoing
 from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
 from dfcrp.io.text import text_or_none
 from dfcrp.items.checks import quoted
+from dfcrp.values import Json
 
 #: Who made a row: an extractor, or a reducer.
 EXTRACTOR, REDUCER = ("extractor", "extractor_key"), ("reducer_key", "reducer")
@@ -67,8 +68,8 @@ class _Row:
     classification: str
     when: str
     #: Lists by what they are of: shapes that were drawn, and clusters of them.
-    drawn: dict[_Tool, dict[str, list[Any]]] = field(default_factory=dict)
-    clusters: dict[_Tool, dict[str, list[Any]]] = field(default_factory=dict)
+    drawn: dict[_Tool, dict[str, list[object]]] = field(default_factory=dict)
+    clusters: dict[_Tool, dict[str, list[object]]] = field(default_factory=dict)
     workflow: str = ""
 
 
@@ -103,7 +104,7 @@ def _image(marks: Drawings, row: _Row, frame: int) -> str | None:
 
 
 def _take(
-    marks: Drawings, row: _Row, tool: _Tool, lists: dict[str, list[Any]], *, reduced: bool
+    marks: Drawings, row: _Row, tool: _Tool, lists: dict[str, list[object]], *, reduced: bool
 ) -> None:
     """The shapes of one tool; a list that is shorter than another is an error of the file."""
     label = LABEL.format(task=tool.task, tool=tool.tool)
@@ -124,7 +125,7 @@ def _take(
         take_mark(marks, Origin(row.row, user, image, label, answers=answers), mark, None)
 
 
-def _answers(details: Any) -> dict[str, str]:
+def _answers(details: object) -> dict[str, str]:
     """What was answered about a mark: [{"0": 1}, ...] has the number of each answer."""
     found = {}
     for number, one in enumerate(details if isinstance(details, list) else [], 1):
@@ -225,7 +226,7 @@ def write_reductions(table: ReadTable, path: Path) -> dict[Path, bytes]:
     shapes = [_as_drawn(table.kind, numbers) for numbers in out.row_columns()]
     beside = {"clusters_count": out.extra.get("n_experts")}
     beside |= {f"clusters_{t}": out.extra.get(t) for t in ("p_real", "p_consensus", "p_category")}
-    rows: dict[tuple[str, str], dict[str, list[Any]]] = {}
+    rows: dict[tuple[str, str], dict[str, list[object]]] = {}
     for image in out.images:
         subject, frame = _subject_and_frame(image.fields, image.path)
         row = rows.setdefault((subject, str(image.fields.get("workflow_id", ""))), {})
@@ -252,7 +253,7 @@ def _as_drawn(kind: str, numbers: tuple[float, ...]) -> dict[str, float]:
     return {"x": x, "y": y}
 
 
-def _subject_and_frame(fields: dict[str, Any], path: str) -> tuple[str, int]:
+def _subject_and_frame(fields: Json, path: str) -> tuple[str, int]:
     subject, frame = fields.get("subject_id"), fields.get("frame")
     if isinstance(subject, str) and isinstance(frame, int):
         return subject, frame
@@ -260,7 +261,7 @@ def _subject_and_frame(fields: dict[str, Any], path: str) -> tuple[str, int]:
     return (name, int(number)) if name and number.isdecimal() else (path, 0)
 
 
-def _as_csv(rows: dict[tuple[str, str], dict[str, list[Any]]]) -> bytes:
+def _as_csv(rows: dict[tuple[str, str], dict[str, list[object]]]) -> bytes:
     titles = dict.fromkeys(title for row in rows.values() for title in sorted(row))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

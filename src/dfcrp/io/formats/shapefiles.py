@@ -105,12 +105,12 @@ class _Measured:
         # The tools write degrees into x_coord and y_coord, whatever the projection of the outline.
         self.units = "km" if ground.plane and (ground.local or not self.has_place) else "deg"
         self.rows: list[int] = []
-        self.records: list[list[Any]] = []
+        self.records: list[list[object]] = []
         self.left_out: list[LeftOut] = []
 
-    def take(self, number: int, shape: Any, record: Sequence[Any]) -> None:
+    def take(self, number: int, shape: object, record: Sequence[object]) -> None:
         """One crater."""
-        added: list[Any] = []
+        added: list[object] = []
         if not (self.has_place and self.has_size):
             circle = self._circle(shape)
             if isinstance(circle, str):
@@ -313,9 +313,9 @@ class _Columns:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.fields: list[tuple[str, str, int, int]] = []
-        self.values: list[list[Any]] = []
+        self.values: list[Sequence[object]] = []
 
-    def add(self, title: str, values: list[Any]) -> None:
+    def add(self, title: str, values: Sequence[object]) -> None:
         """Take a column; its title is cut, and a number added where another has it already."""
         taken = {field[0].casefold() for field in self.fields}
         short = title.encode("ascii", "replace").decode().replace("?", "_")[:_LONGEST_TITLE] or "_"
@@ -329,7 +329,7 @@ class _Columns:
         else:
             self._add_text(short, title, ["" if v is None else str(v) for v in values])
 
-    def _add_numbers(self, short: str, title: str, values: list[Any]) -> None:
+    def _add_numbers(self, short: str, title: str, values: Sequence[Any]) -> None:
         if any(
             value is not None and abs(value) >= 10 ** (_WIDTH - _DECIMALS - 2) for value in values
         ):
@@ -358,7 +358,9 @@ def _shortened(text: str) -> str:
     return text.encode()[:_LONGEST_TEXT].decode(errors="ignore")
 
 
-def _parts(path: Path, outlines: list[Any], columns: _Columns, ground: str) -> dict[Path, bytes]:
+def _parts(
+    path: Path, outlines: Sequence[object], columns: _Columns, ground: str
+) -> dict[Path, bytes]:
     shp, shx, dbf = io.BytesIO(), io.BytesIO(), io.BytesIO()
     writer = shapefile.Writer(shp=shp, shx=shx, dbf=dbf, shapeType=shapefile.POLYGON)
     for title, kind, width, decimals in columns.fields:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any
 
 from dfcrp.errors import InputError
 from dfcrp.io.drawings import Drawings, Origin
@@ -24,6 +23,8 @@ MARK = b"SQLite format 3\x00"
 TABLES = ("Annotations", "Annotations_coordinates", "Annotations_label", "Classes", "Persons")
 #: Kinds of annotations by their number.
 SPOT, BOX, POLYGON, SPECIAL_SPOT, CIRCLE = 1, 2, 3, 4, 5
+
+Point = tuple[float, float]
 
 
 def looks_like_sqlite(file: GivenFile) -> bool:
@@ -63,7 +64,7 @@ def _check(name: str, database: sqlite3.Connection) -> None:
 
 def _annotations(
     database: sqlite3.Connection, marks: Drawings
-) -> Iterator[tuple[Origin, int, list[Any]]]:
+) -> Iterator[tuple[Origin, int, list[Point]]]:
     """Whose mark, of what kind, with its points in their order."""
     kept = ""
     if "deleted" in _columns(database, "Annotations"):
@@ -75,13 +76,13 @@ def _annotations(
     slides = _slides(database, marks)
     persons, classes = _names(database, "Persons", "name"), _names(database, "Classes", "name")
     _refuse_same(marks.name, persons)
-    points: dict[int, list[Any]] = {}
+    points: dict[int, list[Point]] = {}
     for number, x, y in database.execute(
         "SELECT annoId, coordinateX, coordinateY FROM Annotations_coordinates "
         "ORDER BY annoId, orderIdx, uid"
     ):
         points.setdefault(number, []).append((x, y))
-    labels: dict[int, dict[Any, Any]] = {}
+    labels: dict[int, dict[int | None, int | None]] = {}
     for number, person, label in database.execute(
         "SELECT annoId, person, class FROM Annotations_label ORDER BY uid"
     ):
@@ -92,7 +93,7 @@ def _annotations(
         for person, label in labels.get(number, {None: None}).items():
             expert = None if person is None else persons.get(person, f"person {person}")
             image = slides.get(slide) or marks.image(str(slide), number=str(slide))
-            origin = Origin(number, expert, image, classes.get(label))
+            origin = Origin(number, expert, image, None if label is None else classes.get(label))
             yield origin, kind, points.get(number, [])
 
 
@@ -100,7 +101,7 @@ def _columns(database: sqlite3.Connection, table: str) -> set[str]:
     return {str(row[1]) for row in database.execute(f"PRAGMA table_info({table})")}
 
 
-def _slides(database: sqlite3.Connection, marks: Drawings) -> dict[Any, str]:
+def _slides(database: sqlite3.Connection, marks: Drawings) -> dict[int, str]:
     """What stands for each slide: its file, in the folder where that is told."""
     there = _columns(database, "Slides")
     folder = "directory" if "directory" in there else "NULL"
@@ -118,7 +119,7 @@ def _slides(database: sqlite3.Connection, marks: Drawings) -> dict[Any, str]:
     return found
 
 
-def _refuse_same(name: str, persons: dict[Any, str]) -> None:
+def _refuse_same(name: str, persons: dict[int, str]) -> None:
     """Two persons of one name would be one expert."""
     first: Json = {}
     for number, person in persons.items():
@@ -129,12 +130,12 @@ def _refuse_same(name: str, persons: dict[Any, str]) -> None:
             )
 
 
-def _names(database: sqlite3.Connection, table: str, column: str) -> dict[Any, str]:
+def _names(database: sqlite3.Connection, table: str, column: str) -> dict[int, str]:
     found = database.execute(f"SELECT uid, {column} FROM {table}")
     return {number: str(name) for number, name in found if name is not None}
 
 
-def _take(marks: Drawings, origin: Origin, kind: int, points: list[Any]) -> None:
+def _take(marks: Drawings, origin: Origin, kind: int, points: list[Point]) -> None:
     """Hand an annotation over; one without a label was made by nobody."""
     if origin.expert is None:
         marks.leave(origin, "annotation that nobody has labelled")

@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from dfcrp.errors import InputError
 from dfcrp.io.format import Format, GivenFile
@@ -29,6 +28,7 @@ from dfcrp.io.tables import RawTable, ReadOptions, ReadTable
 from dfcrp.io.text import decode
 from dfcrp.items.checks import quoted
 from dfcrp.items.columns import quoted_names
+from dfcrp.values import Json
 
 _TOKEN = re.compile(
     r'"((?:[^"]|"")*)"|(?<!\S)!.*|(?<!\S)([-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(?!\S)'
@@ -119,7 +119,7 @@ def _read_tier(tokens: _Tokens, spans: Spans) -> str:
             continue
         end, text = tokens.number("a time"), tokens.string("the text of an interval").strip()
         if text:
-            said: dict[str, Any] = {"category": text, "image": spans.recording, "tier": name}
+            said: Json = {"category": text, "image": spans.recording, "tier": name}
             spans.add(row, start, end, **said)
     return name
 

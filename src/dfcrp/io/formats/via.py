@@ -138,7 +138,7 @@ def _object(notes: str) -> Any:
         return {}
 
 
-def _label(marks: Drawings, attributes: Any) -> str | None:
+def _label(marks: Drawings, attributes: object) -> str | None:
     """The first attribute of a region that is a piece of text; its name is kept."""
     told = attributes.items() if isinstance(attributes, dict) else ()
     found = ((key, value) for key, value in told if isinstance(value, str) and value)

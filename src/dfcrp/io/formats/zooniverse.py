@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dfcrp.errors import InputError
 from dfcrp.io.drawings import NO_CIRCLE, Drawings, Origin
@@ -14,6 +14,7 @@ from dfcrp.io.format import Format, GivenFile
 from dfcrp.io.formats.delimited import read_delimited
 from dfcrp.io.tables import RawTable, ReadOptions
 from dfcrp.io.text import parse_json, text_or_none
+from dfcrp.values import Json
 
 LONGEST_CELL = 2**28
 NEEDED = ("user_name", "annotations", "subject_ids")
@@ -94,7 +95,7 @@ def _image(
     return marks.image(name, size=known.get(name, ()), fields=kept)
 
 
-def _keep_tool(marks: Drawings, mark: dict[str, Any], label: str | None, task: str) -> None:
+def _keep_tool(marks: Drawings, mark: Json, label: str | None, task: str) -> None:
     """Which tool a label is of, as far as the export says it."""
     number = mark.get("tool", mark.get("toolIndex"))
     if label is not None and type(number) is int:
@@ -154,7 +155,7 @@ def _last_of_each(found: list[_Classification], marks: Drawings) -> list[_Classi
     return [one for one in found if last[one.user, one.subject] is one]
 
 
-def _drawings(annotations: Any) -> Iterator[tuple[int, dict[str, Any], str]]:
+def _drawings(annotations: object) -> Iterator[tuple[int, Json, str]]:
     """All marks with their numbers within a task, and its name, also those of tasks inside one."""
     waiting = [(0, annotations, "T0")]
     while waiting:
@@ -177,7 +178,7 @@ class _Answers(NamedTuple):
     of_mark: dict[tuple[str, int], str]
 
 
-def _answers(annotations: Any) -> _Answers:
+def _answers(annotations: object) -> _Answers:
     """All answers of a classification that are not part of a mark."""
     found = _Answers({}, {})
     waiting = [annotations]
@@ -198,7 +199,7 @@ def _answers(annotations: Any) -> _Answers:
     return found
 
 
-def _details(mark: dict[str, Any], at: int, label: str | None, asked: _Answers) -> dict[str, str]:
+def _details(mark: Json, at: int, label: str | None, asked: _Answers) -> dict[str, str]:
     """What was answered about a mark: each answer, and the tool together with all."""
     details, found = mark.get("details"), {}
     for number, detail in enumerate(details if isinstance(details, list) else [], 1):
@@ -214,7 +215,7 @@ def _details(mark: dict[str, Any], at: int, label: str | None, asked: _Answers) 
     return found
 
 
-def _in_words(value: Any) -> str | None:
+def _in_words(value: object) -> str | None:
     """An answer as text; None if it is none, or holds marks. Several are joined by +."""
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -255,7 +256,7 @@ def _image_sizes(found: Sequence[_Classification]) -> dict[str, tuple[float, flo
 
 
 def take_mark(
-    marks: Drawings, origin: Origin, mark: dict[str, Any], size: tuple[float, float] | None
+    marks: Drawings, origin: Origin, mark: Json, size: tuple[float, float] | None
 ) -> None:
     """A mark by what its tool says of it; ``size`` is that of the frame, if it is known."""
     if "points" in mark or "pathX" in mark:
@@ -284,7 +285,7 @@ def take_mark(
         marks.point(origin, across, down)
 
 
-def _take_line(marks: Drawings, origin: Origin, mark: dict[str, Any]) -> None:
+def _take_line(marks: Drawings, origin: Origin, mark: Json) -> None:
     points = mark.get("points")
     if isinstance(points, list) and mark.get("closed", True):
         if all(isinstance(point, dict) and "x" in point and "y" in point for point in points):
