@@ -132,7 +132,10 @@ def test_scans_that_the_verdict_will_need(rhat, ess, pairs, expected):
     run = SimpleNamespace(scans=None, max_scans=20_000, thin=1)
     verdict = SimpleNamespace(ok=False, max_rhat=rhat, min_ess=ess, pairs_disagreeing=pairs)
     posterior = SimpleNamespace(
-        convergence=verdict, config=SimpleNamespace(run=run), record=SimpleNamespace(scans=500)
+        convergence=verdict,
+        config=SimpleNamespace(run=run),
+        record=SimpleNamespace(scans=500),
+        items=SimpleNamespace(learned={}),
     )
     assert expected_scans(posterior) == expected
     verdict.ok = True

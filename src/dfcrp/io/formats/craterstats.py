@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from dfcrp.errors import InputError
 from dfcrp.io.format import Format, GivenFile
@@ -128,7 +127,7 @@ def write_scc(table: ReadTable, path: Path) -> dict[Path, bytes]:
     return {path: ("\n".join([*lines, "}"]) + "\n").encode()}
 
 
-def _told(table: ReadTable, title: str) -> list[Any]:
+def _told(table: ReadTable, title: str) -> list[float]:
     """A column that came from such a file, or else 1 for each crater."""
     told = table.typed_extra().get(title, [1] * len(table))
     numbers = [value if isinstance(value, (int, float)) else 1 for value in told]

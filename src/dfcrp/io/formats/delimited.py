@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -43,7 +42,7 @@ class Dialect:
     delimiter: str
     quote: str
 
-    def reader(self, lines: Iterator[str], *, strict: bool) -> Any:
+    def reader(self, lines: Iterator[str], *, strict: bool) -> Iterator[list[str]]:
         """Parse lines, which `tidy` has seen, into lists of fields."""
         return csv.reader(
             lines,

@@ -241,7 +241,7 @@ def _polygons_only(gathered: list[_Feature], site: Site, kind: str) -> bool:
     return bool(gathered) and site.units != "deg" and all(map(plain_polygon, gathered))
 
 
-def _turned(records: list[list[object]]) -> list[list[Any]]:
+def _turned(records: list[list[object]]) -> list[list[object]]:
     """Rows as columns."""
     return [list(column) for column in zip(*records, strict=True)]
 
@@ -299,13 +299,13 @@ def _ellipse(name: str, feature: _Feature, site: Site) -> tuple[object, ...] | s
     return "point without a size" if size is None else (*place, size, size, 0.0)
 
 
-def _property(feature: _Feature, role: str) -> Any:
+def _property(feature: _Feature, role: str) -> object:
     """The property that plays a role, if it is there."""
     values = feature.properties.items()
     return next((value for title, value in values if plain(title) in SPELLINGS[role]), None)
 
 
-def _cell(value: object) -> Any:
+def _cell(value: object) -> object:
     """Lists and objects as text, so that every column is one of single values."""
     return json.dumps(value) if isinstance(value, (list, dict)) else value
 

@@ -7,7 +7,7 @@ kernel is needed for so few.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,9 @@ from dfcrp.summaries.fit import (
     predicted_of,
 )
 
+if TYPE_CHECKING:
+    from dfcrp.posterior.posterior import Posterior
+
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
@@ -53,7 +56,7 @@ LOOKS_PER_EXPERT = 2.0
 _SEED = 11
 
 
-def detection_checks(posterior: Any) -> list[Check]:
+def detection_checks(posterior: Posterior) -> list[Check]:
     """Of one image or many."""
     checks = [numbers_of_finders(posterior)]
     looks = posterior.items.looks
@@ -63,9 +66,10 @@ def detection_checks(posterior: Any) -> list[Check]:
     return [*checks, *scores_of_sources(posterior)]
 
 
-def numbers_of_finders(posterior: Any) -> Check:
+def numbers_of_finders(posterior: Posterior) -> Check:
     """Clusters by number of experts, as in the data and in new data."""
     found, noun = posterior.detection, posterior.likelihood.noun
+    assert found is not None  # as under this prior
     observed, new = found.sizes[:, 1:].mean(axis=0), found.new_sizes[:, 1:]
     spread = np.maximum(new.std(axis=0), 1.0)
     off = observed - new.mean(axis=0)
@@ -91,7 +95,7 @@ def numbers_of_finders(posterior: Any) -> Check:
     )  # fmt: skip
 
 
-def over_looks(posterior: Any) -> list[Check]:
+def over_looks(posterior: Posterior) -> list[Check]:
     """How single marks vary from look to look, and how many looks have none."""
     items, laid_out = posterior.items, posterior.prior_laid_out
     replicator = Replicator(laid_out.prior, items.looks.pairs)
@@ -142,7 +146,7 @@ def _clumps(alone: Counts, new: Counts, nouns: str) -> Check:
     )  # fmt: skip
 
 
-def scores_of_sources(posterior: Any) -> list[Check]:
+def scores_of_sources(posterior: Posterior) -> list[Check]:
     """The source whose scores mean something else than the curve of the model says."""
     sources = None if posterior.independent else source_scores(posterior)
     rng, found = np.random.default_rng(_SEED), []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,10 @@ from dfcrp.priors.detection.fit import FINDERS
 from dfcrp.priors.detection.settings import LEARNED_SIZES
 from dfcrp.summaries.streaming import summarise
 
+if TYPE_CHECKING:
+    from dfcrp.items.items import Items
+    from dfcrp.report.contents import Contents
+
 #: Experts in the table; the file holds them all.
 MAX_ROWS = 100
 #: Images in the table of those that need more looks.
@@ -48,9 +52,10 @@ SURELY, HARDLY = 0.9, 0.1
 LEAST_FALSE, FAR_APART = 10, 0.25
 
 
-def detection(contents: Any) -> Section:
+def detection(contents: Contents) -> Section:
     """Objects seen and missed, false marks, the experts' sensitivities, and how well it fits."""
-    found: DetectionSummary = contents.posterior.detection
+    found = contents.posterior.detection
+    assert found is not None  # as under this prior
     verb = contents.posterior.likelihood.verb
     size = contents.posterior.likelihood.size_label
     parts: list[object] = [
@@ -92,7 +97,7 @@ def detection(contents: Any) -> Section:
     return Section("real", "What is real, and how many were missed?", join(parts))
 
 
-def _words(contents: Any) -> Markup:
+def _words(contents: Contents) -> Markup:
     p = contents.catalogue["p_real"].to_numpy()
     surely, hardly = int((p > SURELY).sum()), int((p < HARDLY).sum())
     between = len(p) - surely - hardly
@@ -103,7 +108,7 @@ def _words(contents: Any) -> Markup:
     )
 
 
-def _objects(contents: Any, found: DetectionSummary) -> Markup:
+def _objects(contents: Contents, found: DetectionSummary) -> Markup:
     words = contents.posterior.size_classes.described
     by_class = len(words) > 1
     rows = []
@@ -120,7 +125,7 @@ def _objects(contents: Any, found: DetectionSummary) -> Markup:
     )
 
 
-def _decoys(contents: Any, found: DetectionSummary) -> Markup:
+def _decoys(contents: Contents, found: DetectionSummary) -> Markup:
     """What several experts mark by mistake."""
     said = summarise(found.decoys)
     if not found.decoys.any():
@@ -133,7 +138,7 @@ def _decoys(contents: Any, found: DetectionSummary) -> Markup:
     )
 
 
-def _looks(contents: Any) -> Markup:
+def _looks(contents: Contents) -> Markup:
     """Whether it is known who looked, and who marks mostly what is not there."""
     posterior = contents.posterior
     items, verb = posterior.items, posterior.likelihood.verb
@@ -159,7 +164,7 @@ def _looks(contents: Any) -> Markup:
     return paragraph(" ".join([words, *careless]))
 
 
-def _sizes(contents: Any, found: DetectionSummary) -> Markup:
+def _sizes(contents: Contents, found: DetectionSummary) -> Markup:
     """What was assumed of sizes, and whether that seems to hold."""
     posterior = contents.posterior
     log_sizes = posterior.likelihood.log_sizes(posterior.items)
@@ -199,7 +204,7 @@ def weighted_median(values: NDArray[np.float64], weights: NDArray[np.float64]) -
     return float(values[order[np.searchsorted(total, 0.5 * total[-1])]])
 
 
-def _parts_words(items: Any, word: str) -> str:
+def _parts_words(items: Items, word: str) -> str:
     """What looks at parts of images mean for the numbers."""
     if items.footprints is None:
         return ""
@@ -211,7 +216,7 @@ def _parts_words(items: Any, word: str) -> str:
     )
 
 
-def _experts(contents: Any, found: DetectionSummary) -> Markup:
+def _experts(contents: Contents, found: DetectionSummary) -> Markup:
     """The experts, the one who finds most first."""
     items, likelihood = contents.posterior.items, contents.posterior.likelihood
     nouns = plural(likelihood.noun)
@@ -255,7 +260,7 @@ def _experts(contents: Any, found: DetectionSummary) -> Markup:
     return table(columns, rows, caption)
 
 
-def _scores(contents: Any) -> Markup:
+def _scores(contents: Contents) -> Markup:
     """What the sources' scores say, if they have any."""
     found: Markup = contents.figure(
         "scores",
@@ -267,7 +272,7 @@ def _scores(contents: Any) -> Markup:
     return found
 
 
-def _images(contents: Any, found: DetectionSummary) -> Markup:
+def _images(contents: Contents, found: DetectionSummary) -> Markup:
     """Which images need more looks."""
     posterior = contents.posterior
     if found.seen_on is None or found.missed_on is None:
@@ -318,7 +323,7 @@ def _images(contents: Any, found: DetectionSummary) -> Markup:
     )
 
 
-def _fit_words(contents: Any) -> Markup:
+def _fit_words(contents: Contents) -> Markup:
     """Whether numbers of finders are as predicted; all checks have a section of their own."""
     said = [one.words for one in contents.posterior.model_fit.checks if one.check == FINDERS]
     return paragraph(*said) if said else Markup("")
