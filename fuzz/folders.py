@@ -44,7 +44,7 @@ CODE = ("evil", "spoiled")
 FILES = (
     *("provenance.json", "config.toml", "markings.csv", "candidates.csv", "looked.csv"),
     *("run.lock", "draws.zarr/zarr.json", "footprints.json", "ages.json"),
-    *("decisions.csv", "start.csv", "source_tables.json"),
+    *("decisions.csv", "start.csv", "start.json", "source_tables.json"),
 )
 LINKED = (*FILES, "draws.zarr", "shard")
 FIELDS = ("part", "chain", "turn", "first", "draws", "rows", "n", "saved", "scans", "about")

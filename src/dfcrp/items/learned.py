@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dfcrp.values import Json
 
 
-class Quantity(NamedTuple):
+class LearnedQuantity(NamedTuple):
     """One variable that clusters share."""
 
     dims: tuple[str, ...]
@@ -29,7 +29,7 @@ class Learned:
     #: (chains,)
     alpha: NDArray[np.float64]
     coords: Mapping[str, tuple[str, ...]]
-    quantities: Mapping[str, Quantity]
+    quantities: Mapping[str, LearnedQuantity]
 
     def as_json(self) -> Json:
         """To be written into a run folder."""
@@ -61,7 +61,7 @@ class Learned:
                 raise ValueError(f"{name} is not of the shape {shape}")
             if not np.isfinite(values).all():
                 raise ValueError(f"{name} has values that are no numbers")
-            quantities[str(name)] = Quantity(dims, values, learned)
+            quantities[str(name)] = LearnedQuantity(dims, values, learned)
         if alpha.ndim != 1 or (alpha <= 0.0).any() or not len(alpha):
             raise ValueError("alpha is not positive")
         return cls(alpha, coords, quantities)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dfcrp.compiled.state import State
 from dfcrp.draws import Columns, Draws
-from dfcrp.items.learned import Learned, Quantity
+from dfcrp.items.learned import Learned, LearnedQuantity
 from dfcrp.sampling.checkpoints import FARTHEST
 from dfcrp.sampling.problem import Problem
 
@@ -35,7 +35,7 @@ def learned_of(draws: Draws, chains: int) -> Learned:
         last, learned = _last_of(draws, place)
         if not np.isfinite(last).all():
             continue
-        quantities[variable.name] = Quantity(
+        quantities[variable.name] = LearnedQuantity(
             variable.dims, last[number].reshape(-1, *shape), learned.reshape(shape)
         )
     used = {dim for one in quantities.values() for dim in one.dims}
@@ -86,7 +86,11 @@ def _something_gone(learned: Learned, columns: Columns) -> bool:
 
 
 def _with_learned(
-    values: NDArray[np.float64], one: Quantity, chain: int, learned: Learned, columns: Columns
+    values: NDArray[np.float64],
+    one: LearnedQuantity,
+    chain: int,
+    learned: Learned,
+    columns: Columns,
 ) -> NDArray[np.float64]:
     """A quantity as it begins, with what was learned of it."""
     before = [learned.coords[dim] for dim in one.dims]
