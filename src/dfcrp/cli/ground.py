@@ -11,7 +11,6 @@ import click
 
 from dfcrp.errors import InputError, SettingsError
 from dfcrp.settings.values import IMAGE_Y
-from dfcrp.values import Json
 
 if TYPE_CHECKING:
     from dfcrp.items.items import Items

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from dfcrp.cli.ground import likelihood_option
-from dfcrp.values import Json
 
 if TYPE_CHECKING:
     import pandas
 
     from dfcrp.posterior.posterior import Posterior
+    from dfcrp.values import Json
 
 #: Names that are printed.
 SHOWN = 10
