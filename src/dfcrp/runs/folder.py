@@ -347,8 +347,15 @@ def _read_learned(folder: Path) -> dict[str, Learned]:
         if place.status(START_LEARNED) is None:
             return {}
         with _table_of(place, START_LEARNED) as file:
-            found = json.loads(file.read())
-    return {image: Learned.from_json(one) for image, one in found.items()}
+            text = file.read()
+    try:
+        return {image: Learned.from_json(one) for image, one in json.loads(text).items()}
+    except (LookupError, ValueError, TypeError, AttributeError, OverflowError) as error:
+        raise RunFolderError(f"{folder / START_LEARNED}: damaged: {error!r}") from None
+    except RecursionError:
+        raise RunFolderError(
+            f"{folder / START_LEARNED}: damaged: brackets are nested too deeply"
+        ) from None
 
 
 def _read_decisions(folder: Path) -> list[Decision]:
